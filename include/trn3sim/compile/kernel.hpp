@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel is a fusion group compiled for the cores of one HBM stack that serve one rank.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trn3sim/base/dtype.hpp"
+#include "trn3sim/config/chip_spec.hpp"
+#include "trn3sim/models/instruction.hpp"
+
+namespace trn3sim::compile {
+
+enum class KernelKind : std::uint8_t { Gemm, AttentionForward, AttentionBackward, Vector };
+
+// One fused epilogue step: a vec function applied to `elems_per_result` extra operand tensors.
+struct Epilogue {
+  std::string fn;           // a trace::vec_function name
+  std::int64_t elems = 0;   // of the whole kernel, all cores of the stack
+  auto operator<=>(const Epilogue&) const = default;
+};
+
+// All the fields that decide a kernel's tile program, for the cores of ONE stack together.
+struct KernelSpec {
+  KernelKind kind = KernelKind::Gemm;
+  // Gemm: C[m,n] (+)= A[m,k] B[k,n], batch times. Attention: batch = sequences.
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  std::int64_t heads = 0, kv_heads = 0, sq = 0, skv = 0, d = 0;
+  bool causal = false;
+  std::string fn;              // Vector
+  std::int64_t elems = 0;      // Vector
+  std::int64_t rd = 0, wr = 0; // Vector: HBM bytes
+  base::DType in = base::DType::Bf16, out = base::DType::Bf16;
+  bool accumulate = false;
+  bool a_weight = false, b_weight = true;   // operand is a weight (prefetchable)
+  bool flash = true, fast_exponential = true;
+  std::vector<Epilogue> epilogues;
+  std::int64_t cores = 1;
+
+  auto operator<=>(const KernelSpec&) const = default;
+  // Short name for people and reports: "gemm 4096x5504x4096 bf16 +silu_mul".
+  [[nodiscard]] std::string label() const;
+};
+
+// Compiles a kernel: mapping (block sizes, loop order) chosen to fit SBUF and PSUM with double
+// buffering and least HBM traffic, work split over `cores` along M or N. Throws base::UserError
+// (place = label) if the shape cannot be mapped or the format is not supported by the chip.
+models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpec& chip);
+
+// The chosen mapping in words, for --explain and docs.
+std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chip);
+
+}  // namespace trn3sim::compile

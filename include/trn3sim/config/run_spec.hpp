@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run: a resolved system, run options and where each assumed number stands.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trn3sim/config/system_spec.hpp"
+
+namespace trn3sim::config {
+
+// compile.level is a named set of switches; each can be set on its own after the level.
+struct CompileSpec {
+  std::string level = "tuned";  // stock | tuned | ideal
+  bool fusion = true;           // epilogue vec ops run on the gemm's results in PSUM/SBUF
+  bool flash_attention = true;  // attention as one kernel, scores never leave the core
+  bool prefetch = true;         // weights of the next kernel load while the running one computes
+  bool fast_exponential = true; // v4 VectorE `exponential` in attention where the chip has it
+};
+
+// One number of the configuration that no source gives.
+struct AssumedNumber {
+  std::string path;    // "chip.on_chip.stack_link"
+  std::string value;   // as written
+  std::string reason;  // the file's source text
+};
+
+struct RunSpec {
+  SystemSpec system;
+  CompileSpec compile;
+  std::uint64_t seed = 1;
+  std::uint64_t shuffle = 0;   // test hook: permutes construction and profiling order
+  std::filesystem::path config_file;
+  std::vector<AssumedNumber> assumed;  // sorted by path
+  std::string resolved_json;           // canonical dump of the resolved configuration
+};
+
+// Loads a system file (and the chip file it names), applies overrides in order, checks everything.
+//
+// `config` resolves as given, then in each directory of TRN3SIM_CONFIG_PATH (colon-separated), then
+// in the installed or source `configs/`. Overrides are "dotted.path=value" with the roots `chip`,
+// `fabric`, `name`, `compile`, `run`. Throws base::UserError with all problems at once.
+RunSpec load_run(const std::string& config, const std::vector<std::string>& overrides);
+
+// Resolves a trace name: as given, then `traces/` and the directory itself under each config
+// directory. Throws base::UserError that lists where it looked.
+std::filesystem::path find_trace(const std::string& name);
+
+}  // namespace trn3sim::config
