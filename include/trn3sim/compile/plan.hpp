@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A workload placed on a machine: which cores each rank has, which kernel each op becomes, and how
+// each group's collectives run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trn3sim/compile/kernel.hpp"
+#include "trn3sim/config/run_spec.hpp"
+#include "trn3sim/topology/graph.hpp"
+#include "trn3sim/trace/program.hpp"
+
+namespace trn3sim::compile {
+
+// Cores of one rank: `stacks` consecutive HBM stacks of a chip, `cores` cores on each.
+struct RankPlace {
+  std::int64_t chip = 0, first_stack = 0, stacks = 1, cores = 1;
+  std::vector<topology::NodeId> nodes;   // its stacks; the first one is the rank's port for messages
+};
+
+// A directed ring through the members of one group.
+struct Ring {
+  std::vector<std::int64_t> order;       // positions in GroupPlan::members, in ring order
+  std::vector<topology::Route> hops;     // from order[i] to order[i+1 mod n]
+};
+
+struct GroupPlan {
+  std::string name;                      // "tp"
+  std::vector<std::int64_t> members;     // ranks, ascending
+  std::vector<Ring> rings;               // one or two (opposite directions)
+  std::string worst_link;                // slowest link of the rings, after sharing
+};
+
+// What one op of a block becomes.
+struct OpPlan {
+  std::int32_t kernel = -1;              // index into Plan::kernels; -1: no kernel (fused, collective, ...)
+  bool fused = false;                    // runs inside another op's kernel: completes with it
+  std::int32_t collective = -1;          // index into Plan::group_sets
+  std::int32_t label = -1;               // index into Plan::labels, for reports
+};
+
+// All groups along one set of mesh axes.
+struct GroupSet {
+  std::string name;
+  std::vector<GroupPlan> groups;
+  std::vector<std::int32_t> group_of_rank;     // index into groups
+  std::vector<std::int32_t> position_of_rank;  // index into members
+};
+
+struct Plan {
+  std::vector<RankPlace> places;             // by rank
+  std::vector<KernelSpec> kernels;           // distinct
+  std::vector<std::vector<OpPlan>> ops;      // [block][op]
+  std::vector<GroupSet> group_sets;
+  std::vector<std::string> labels;
+};
+
+// Places ranks (neighbours on the innermost mesh axis share a chip), chooses kernels and embeds
+// rings. Throws base::UserError: more ranks than the machine has cores for, a workload that does not
+// fit in HBM (with bytes needed and there), formats the chip lacks, unreachable ranks.
+Plan place(const trace::Program& program, const topology::Graph& graph, const config::RunSpec& run);
+
+}  // namespace trn3sim::compile

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One simulation: benches and machine are elaborated, kernels profiled, then the program runs. One
+// per process (SystemC elaborates once).
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "trn3sim/compile/plan.hpp"
+#include "trn3sim/config/run_spec.hpp"
+#include "trn3sim/stats/results.hpp"
+#include "trn3sim/topology/graph.hpp"
+#include "trn3sim/trace/program.hpp"
+
+namespace trn3sim::sim {
+
+// Called now and then while running: rank operations done and in all, and simulated time.
+struct Progress {
+  std::int64_t done = 0, total = 0;
+  base::Time simulated;
+  const char* stage = "";  // "profiling kernels" | "simulating"
+};
+using ProgressFunction = std::function<void(const Progress&)>;
+
+class Simulation {
+ public:
+  // References must outlive the simulation.
+  Simulation(const config::RunSpec& run, const topology::Graph& graph,
+             const trace::Program& program, const compile::Plan& plan);
+  ~Simulation();
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
+
+  void on_progress(ProgressFunction function);
+  // Runs to the end. Throws base::UserError on a deadlock of the workload (who waits for whom).
+  stats::Results run();
+  // Wall times and counts of the run, after run().
+  [[nodiscard]] const stats::RunInfo& info() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace trn3sim::sim
