@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trn3sim/compile/kernel.hpp"
@@ -31,7 +33,8 @@ struct Ring {
 struct GroupPlan {
   std::string name;                      // "tp"
   std::vector<std::int64_t> members;     // ranks, ascending
-  std::vector<Ring> rings;               // one or two (opposite directions)
+  std::vector<Ring> rings;               // one
+  std::vector<topology::Route> pair_routes;  // [from position x n + to position]; only where needed
   std::string worst_link;                // slowest link of the rings, after sharing
 };
 
@@ -57,6 +60,7 @@ struct Plan {
   std::vector<std::vector<OpPlan>> ops;      // [block][op]
   std::vector<GroupSet> group_sets;
   std::vector<std::string> labels;
+  std::map<std::pair<std::int64_t, std::int64_t>, topology::Route> message_routes;  // of send ops, by ranks
 };
 
 // Places ranks (neighbours on the innermost mesh axis share a chip), chooses kernels and embeds

@@ -1,0 +1,21 @@
+# Writes OUT with the SHA-256 over the sources that decide simulated numbers. Run as a script:
+# cmake -DROOT=... -DOUT=... -P model_version.cmake
+set(all "")
+foreach(area base config topology trace models compile modules sim)
+  file(GLOB_RECURSE files LIST_DIRECTORIES false
+       ${ROOT}/src/${area}/*.cpp ${ROOT}/src/${area}/*.hpp ${ROOT}/include/trn3sim/${area}/*.hpp)
+  list(SORT files)
+  foreach(file ${files})
+    file(SHA256 ${file} hash)
+    string(APPEND all ${hash})
+  endforeach()
+endforeach()
+string(SHA256 version "${all}")
+string(SUBSTRING ${version} 0 16 version)
+set(text "#include \"${ROOT}/src/sim/collect.hpp\"\nnamespace trn3sim::sim {\nconst char* model_version() { return \"${version}\"; }\n}\n")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT "${old}" STREQUAL "${text}")
+  file(WRITE ${OUT} "${text}")
+endif()

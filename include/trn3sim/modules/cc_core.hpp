@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CC-cores of one rank: they run collective programs step by step, one at a time per stream.
+// Each step is a DMA transfer over a route; a message costs the HBM stacks of both ends and, where
+// it is reduced, the local operand. While a collective runs it holds a flow on its stack. Not
+// modelled: descriptor ring setup beyond start_overhead.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <systemc>
+#include <vector>
+
+#include "trn3sim/compile/collective.hpp"
+#include "trn3sim/compile/plan.hpp"
+#include "trn3sim/config/chip_spec.hpp"
+#include "trn3sim/modules/hbm_share.hpp"
+#include "trn3sim/modules/link.hpp"
+
+namespace trn3sim::modules {
+
+class CcCore;
+
+// Told when a rank's part of a collective or message is done.
+class TransferEnd {
+ public:
+  virtual ~TransferEnd() = default;
+  virtual void transfer_ended(std::int32_t queue) = 0;
+};
+
+// What the CC-cores of all ranks share.
+struct CcNetwork {
+  const config::ChipSpec* chip = nullptr;
+  const compile::Plan* plan = nullptr;
+  const topology::Graph* graph = nullptr;
+  const Context* context = nullptr;
+  Fabric* fabric = nullptr;
+  std::vector<CcCore*> cores;             // by rank
+  std::vector<HbmShare*> shares;          // by rank: the stack at its port
+  std::vector<topology::Route> local;     // by rank: copies inside its own stack
+  std::vector<std::vector<std::int32_t>> ring_index;  // [group set][rank]
+};
+
+struct CollectiveJob {
+  std::int32_t queue = 0;                 // of the rank, returned at the end
+  std::int32_t set = 0;
+  compile::CollectiveProgram program;
+};
+
+// Bytes that a rank's transfers moved.
+struct TransferCounts {
+  std::int64_t sent_bytes = 0, received_bytes = 0;
+  std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, dma_bytes = 0;
+};
+
+class CcCore : public sc_core::sc_module, public MessageSink {
+ public:
+  using SC_CURRENT_USER_MODULE = CcCore;
+  CcCore(const sc_core::sc_module_name& name, std::int64_t rank, const CcNetwork& network,
+         TransferEnd& end);
+
+  // Starts the rank's part of its next collective of the job's group set.
+  void start(const CollectiveJob& job);
+  // Sends `bytes` to `peer` over `route` (empty: the same stack).
+  void send(std::int32_t queue, std::int64_t peer, const topology::Route& route, base::Bytes bytes,
+            std::int64_t tag);
+  // Waits for the next message of `peer` with `tag`.
+  void receive(std::int32_t queue, std::int64_t peer, std::int64_t tag);
+  void delivered(const Message& message) override;
+
+  // Sequence number that the next collective of a set gets.
+  [[nodiscard]] std::int64_t next_sequence(std::int32_t set) const { return next_sequence_[static_cast<std::size_t>(set)]; }
+  [[nodiscard]] const TransferCounts& counts() const { return counts_; }
+  // Text for deadlock reports: what is running and how far it is.
+  [[nodiscard]] std::string waiting() const;
+
+ private:
+  struct Active {
+    bool running = false, begun = false;
+    CollectiveJob job;
+    std::int64_t sequence = 0;
+    std::int64_t sent = 0, received = 0;
+    models::ShareModel::Handle flow = -1;
+    base::Time begin;
+  };
+  struct Early { std::int64_t sequence, count; };
+  struct Inbox { std::int64_t peer, tag, count; };
+
+  void step();
+  void arm();
+  void begin(std::int32_t set);
+  void count_arrival(Active& active);
+  void arrived(Active& active, std::int32_t set);
+  void send_ready(Active& active, std::int32_t set);
+  void send_step(Active& active, std::int32_t set, std::int64_t index);
+  void finish_if_done(std::int32_t set);
+  [[nodiscard]] const topology::Route& route_of(const Active& active, std::int32_t set,
+                                                std::int64_t index, std::int64_t& to_rank) const;
+  [[nodiscard]] std::int64_t touches(const Active& active, std::int64_t index) const;
+
+  std::int64_t rank_;
+  const CcNetwork& network_;
+  TransferEnd& end_;
+  std::vector<Active> active_;             // by group set
+  std::vector<std::int64_t> next_sequence_;  // by group set
+  std::vector<std::vector<Early>> early_;  // by group set
+  std::vector<Inbox> inbox_;
+  struct Expected { std::int32_t queue = -1; std::int64_t peer = 0, tag = 0; bool waiting = false; } expected_;
+  TransferCounts counts_;
+  sc_core::sc_event wake_;
+  base::Time armed_for_ = base::kTimeMax;
+};
+
+}  // namespace trn3sim::modules

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The cores of one rank in profiled mode: plays one kernel at a time on the stacks of the rank. A
+// kernel on several stacks ends when its part on every stack has.
+#pragma once
+
+#include <systemc>
+#include <vector>
+
+#include "trn3sim/modules/hbm_share.hpp"
+
+namespace trn3sim::modules {
+
+class PlayerEnd {
+ public:
+  virtual ~PlayerEnd() = default;
+  virtual void kernel_ended() = 0;
+};
+
+class KernelPlayer : public sc_core::sc_module, public KernelEnd {
+ public:
+  KernelPlayer(const sc_core::sc_module_name& name, std::vector<HbmShare*> shares, PlayerEnd& end)
+      : sc_module(name), shares_(std::move(shares)), end_(end) {}
+
+  // Starts a kernel now; `hidden` of it has been done in the shadow of its predecessor.
+  void play(const models::KernelProfile& profile, base::Time hidden) {
+    parts_ = shares_.size();
+    for (HbmShare* share : shares_) share->start_kernel(profile, hidden, *this);
+  }
+  void kernel_part_ended() override {
+    if (--parts_ == 0) end_.kernel_ended();
+  }
+
+ private:
+  std::vector<HbmShare*> shares_;
+  PlayerEnd& end_;
+  std::size_t parts_ = 0;
+};
+
+}  // namespace trn3sim::modules

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Issue logic of one rank, without SystemC. Ops are fetched in program order into a bounded window,
+// go to the queue of their resource, and start in order per queue once their dependencies are done.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "trn3sim/base/quantity.hpp"
+#include "trn3sim/compile/plan.hpp"
+#include "trn3sim/trace/program.hpp"
+
+namespace trn3sim::sim {
+
+// What every rank needs to know of a block, computed once.
+struct BlockInfo {
+  std::vector<std::vector<std::int32_t>> successors;  // by op
+  std::vector<std::int32_t> entry_successors;
+  std::vector<std::int32_t> dependencies;             // count by op, entry included
+  std::vector<bool> is_out;
+  std::int32_t outs = 0;
+  std::vector<std::int32_t> queue;                    // resource queue by op; -1: no resource
+  std::vector<std::int32_t> phase;                    // index into phase names, by block: same for all
+};
+
+// Resource queues of a rank.
+enum : std::int32_t { kQueueNone = -1, kQueueCompute = 0, kQueueHost = 1, kQueueSend = 2, kQueueReceive = 3, kQueueStream0 = 4 };
+
+// The shared, read-only part.
+struct SequencerTables {
+  const trace::Program* program = nullptr;
+  const compile::Plan* plan = nullptr;
+  std::vector<BlockInfo> blocks;
+  std::vector<std::string> phases;          // names; 0 is ""
+  std::vector<std::int32_t> block_phase;    // by block, 0 if none of its own
+  std::int32_t queues = 0;                  // kQueueStream0 + streams
+};
+SequencerTables make_tables(const trace::Program& program, const compile::Plan& plan,
+                            std::int64_t streams);
+
+// An op instance of a rank.
+struct Ticket {
+  std::int32_t frame = -1;
+  std::int32_t op = -1;
+  std::int32_t block = -1;
+  std::int32_t phase = 0;
+};
+
+// Receives ops that may start now. The resource is busy until Sequencer::complete().
+class IssueSink {
+ public:
+  virtual ~IssueSink() = default;
+  virtual void issue(std::int32_t queue, const Ticket& ticket) = 0;
+};
+
+class Sequencer {
+ public:
+  Sequencer(const SequencerTables& tables, std::int64_t rank, IssueSink& sink);
+
+  // Fetches and issues what can start at once.
+  void start();
+  // The op is done: frees its queue, releases its successors and issues what can start.
+  void complete(std::int32_t queue, const Ticket& ticket);
+  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] std::int64_t completed_ops() const { return completed_ops_; }
+
+  // Longest dependency chain: the earliest end of the inputs of `ticket`, and to set its end.
+  [[nodiscard]] base::Time chain_start(const Ticket& ticket) const;
+  void set_chain_end(const Ticket& ticket, base::Time end);
+  [[nodiscard]] base::Time longest_chain() const { return longest_chain_; }
+
+  // The oldest op of each queue that has not finished, for deadlock reports.
+  [[nodiscard]] std::vector<Ticket> outstanding() const;
+  [[nodiscard]] std::vector<std::string> unmet_dependencies(const Ticket& ticket) const;
+
+ private:
+  struct Frame {
+    std::int32_t block = -1;
+    std::int32_t parent = -1;       // frame of the call or repeat op
+    std::int32_t parent_op = -1;
+    std::int64_t iteration = 0, iterations = 1;
+    std::int32_t next_iteration = -1;   // frame waiting for our outs
+    std::int32_t outs_left = 0;
+    std::int32_t ops_left = 0;
+    std::int32_t position = 0;      // fetch position
+    std::int32_t phase = 0;
+    bool entry_done = false, outs_done = false, fetched = false, used = false;
+    base::Time entry_chain, out_chain;  // longest chain into the block, and through its outs
+    std::vector<std::int32_t> waits;    // unmet dependencies by op
+    std::vector<base::Time> chain;      // longest chain into the op; once done, through it
+    std::vector<bool> done;
+  };
+  struct Queue {
+    std::deque<Ticket> waiting;
+    bool busy = false;
+  };
+
+  std::int32_t make_frame(std::int32_t block, std::int32_t parent, std::int32_t parent_op,
+                          std::int64_t iteration, std::int64_t iterations);
+  void release_if_over(std::int32_t frame);
+  void fetch();
+  bool fetch_op(std::int32_t frame);
+  void enter_entry(std::int32_t frame, base::Time chain);
+  void satisfy(std::int32_t frame, std::int32_t op, base::Time chain);
+  void ready(std::int32_t frame, std::int32_t op);
+  void finish(std::int32_t frame, std::int32_t op);
+  void outs_complete(std::int32_t frame);
+  void drain();
+  void issue_ready(std::int32_t queue);
+
+  const SequencerTables& tables_;
+  std::int64_t rank_;
+  IssueSink& sink_;
+  std::vector<Frame> frames_;
+  std::vector<std::int32_t> free_frames_;
+  std::vector<std::int32_t> fetch_stack_;
+  std::vector<Queue> queues_;
+  std::vector<std::pair<std::int32_t, std::int32_t>> finished_ops_;  // worklist
+  std::int64_t in_window_ = 0;
+  std::int64_t completed_ops_ = 0;
+  base::Time longest_chain_;
+  bool finished_ = false;
+  bool draining_ = false;
+};
+
+}  // namespace trn3sim::sim

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "lower.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "trn3sim/base/text.hpp"
+
+namespace trn3sim::compile {
+namespace {
+
+using base::DType;
+using trace::Op;
+
+std::int64_t share(std::int64_t n, std::int64_t parts) { return (n + parts - 1) / parts; }
+
+std::string_view kind_name(trace::CollectiveKind kind) {
+  switch (kind) {
+    case trace::CollectiveKind::AllReduce: return "all_reduce";
+    case trace::CollectiveKind::AllGather: return "all_gather";
+    case trace::CollectiveKind::ReduceScatter: return "reduce_scatter";
+    case trace::CollectiveKind::AllToAll: return "all_to_all";
+    case trace::CollectiveKind::Broadcast: return "broadcast";
+    case trace::CollectiveKind::Barrier: return "barrier";
+  }
+  return "?";
+}
+
+class Lowering {
+ public:
+  Lowering(const trace::Program& program, const config::RunSpec& run, Plan& plan,
+           base::Problems& problems)
+      : program_(program), run_(run), plan_(plan), problems_(problems) {}
+
+  void block(std::size_t b) {
+    const trace::Block& block = program_.blocks[b];
+    std::vector<OpPlan>& out = plan_.ops[b];
+    out.resize(block.ops.size());
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+      const Op& op = block.ops[i];
+      if (const auto* vec = std::get_if<trace::Vec>(&op.body);
+          vec != nullptr && vec->fuse >= 0 && run_.compile.fusion) {
+        out[i].fused = true;
+        continue;
+      }
+      if (const auto* c = std::get_if<trace::Collective>(&op.body)) {
+        collective(op, *c, out[i]);
+        continue;
+      }
+      KernelSpec spec;
+      if (!kernel_of(block, i, spec)) continue;
+      if (!supported(op, spec.in)) continue;
+      out[i].kernel = kernel_index(spec);
+      out[i].label = label_index(spec.label());
+    }
+  }
+
+ private:
+  bool supported(const Op& op, DType t) {
+    const auto& rates = run_.system.chip.tensor.macs_per_pe_cycle;
+    const bool matmul = std::holds_alternative<trace::Gemm>(op.body) ||
+                        std::holds_alternative<trace::Attention>(op.body);
+    if (!matmul || rates[static_cast<std::size_t>(t)] > 0) return true;
+    std::string known;
+    for (std::size_t i = 0; i < base::kDTypes; ++i)
+      if (rates[i] > 0) known += std::string(known.empty() ? "" : ", ") + std::string(base::name(static_cast<DType>(i)));
+    problems_.add(place(op), fmt::format("{} cannot multiply {}; it has {}", run_.system.chip.name,
+                                         base::name(t), known));
+    return false;
+  }
+
+  [[nodiscard]] std::string place(const Op& op) const {
+    return fmt::format("{}:{}", program_.file.string(), op.line);
+  }
+
+  DType dtype(const std::optional<DType>& t) const { return t.value_or(program_.header.dtype); }
+
+  // False if the op needs no kernel.
+  bool kernel_of(const trace::Block& block, std::size_t index, KernelSpec& spec) {
+    const Op& op = block.ops[index];
+    const RankPlace& where = plan_.places.front();
+    spec.cores = where.cores;
+    spec.flash = run_.compile.flash_attention;
+    spec.fast_exponential = run_.compile.fast_exponential;
+    if (const auto* g = std::get_if<trace::Gemm>(&op.body)) {
+      gemm(*g, where.stacks, spec);
+      add_epilogues(block, index, where.stacks, spec);
+      return true;
+    }
+    if (const auto* a = std::get_if<trace::Attention>(&op.body)) {
+      attention(*a, where.stacks, spec);
+      return true;
+    }
+    if (const auto* v = std::get_if<trace::Vec>(&op.body)) {
+      vector(*v, where.stacks, spec);
+      return true;
+    }
+    return false;
+  }
+
+  void gemm(const trace::Gemm& g, std::int64_t stacks, KernelSpec& spec) const {
+    spec.kind = KernelKind::Gemm;
+    spec.m = g.m;
+    spec.n = g.n;
+    spec.k = g.k;
+    spec.batch = g.batch;
+    if (g.batch % stacks == 0) spec.batch = g.batch / stacks;
+    else if (g.n >= g.m) spec.n = share(g.n, stacks);
+    else spec.m = share(g.m, stacks);
+    spec.in = dtype(g.dtype);
+    spec.out = g.out.value_or(spec.in);
+    spec.accumulate = g.accumulate;
+    spec.a_weight = g.a == trace::Role::Weight;
+    spec.b_weight = g.b == trace::Role::Weight;
+  }
+
+  void add_epilogues(const trace::Block& block, std::size_t index, std::int64_t stacks,
+                     KernelSpec& spec) const {
+    if (!run_.compile.fusion) return;
+    for (const Op& op : block.ops) {
+      const auto* v = std::get_if<trace::Vec>(&op.body);
+      if (v != nullptr && v->fuse == static_cast<std::int32_t>(index))
+        spec.epilogues.push_back({v->fn, share(v->elems, stacks)});
+    }
+  }
+
+  void attention(const trace::Attention& a, std::int64_t stacks, KernelSpec& spec) const {
+    spec.kind = a.backward ? KernelKind::AttentionBackward : KernelKind::AttentionForward;
+    spec.batch = a.b;
+    spec.heads = a.heads;
+    spec.kv_heads = a.kv_heads;
+    if (a.kv_heads % stacks == 0) {
+      spec.heads = a.heads / stacks;
+      spec.kv_heads = a.kv_heads / stacks;
+    } else {
+      spec.sq = share(a.sq, stacks);
+    }
+    spec.sq = spec.sq > 0 ? spec.sq : a.sq;
+    spec.skv = a.skv;
+    spec.d = a.d;
+    spec.causal = a.causal;
+    spec.in = spec.out = dtype(a.dtype);
+  }
+
+  void vector(const trace::Vec& v, std::int64_t stacks, KernelSpec& spec) const {
+    spec.kind = KernelKind::Vector;
+    spec.fn = v.fn;
+    spec.elems = share(v.elems, stacks);
+    spec.in = spec.out = dtype(v.dtype);
+    const trace::VecFunction* f = trace::vec_function(v.fn);
+    const std::int64_t tensor = base::storage_bytes(spec.in, v.elems);
+    spec.rd = share(v.rd.value_or(f->inputs * tensor), stacks);
+    spec.wr = share(v.wr.value_or(f->outputs * tensor), stacks);
+  }
+
+  void collective(const Op& op, const trace::Collective& c, OpPlan& out) {
+    for (std::size_t s = 0; s < plan_.group_sets.size(); ++s)
+      if (plan_.group_sets[s].name == c.group) out.collective = static_cast<std::int32_t>(s);
+    TRN3SIM_CHECK(out.collective >= 0, "group set missing for " + op.id);
+    const std::int64_t size = std::max(c.in, c.out);
+    out.label = label_index(c.kind == trace::CollectiveKind::Barrier
+                                ? fmt::format("barrier {}", c.group)
+                                : fmt::format("{} {} {}", kind_name(c.kind), c.group,
+                                              base::format_bytes(base::Bytes(size))));
+  }
+
+  std::int32_t kernel_index(const KernelSpec& spec) {
+    const auto [it, added] = kernels_.try_emplace(spec, static_cast<std::int32_t>(plan_.kernels.size()));
+    if (added) plan_.kernels.push_back(spec);
+    return it->second;
+  }
+
+  std::int32_t label_index(const std::string& text) {
+    const auto [it, added] = labels_.try_emplace(text, static_cast<std::int32_t>(plan_.labels.size()));
+    if (added) plan_.labels.push_back(text);
+    return it->second;
+  }
+
+  const trace::Program& program_;
+  const config::RunSpec& run_;
+  Plan& plan_;
+  base::Problems& problems_;
+  std::map<KernelSpec, std::int32_t> kernels_;
+  std::map<std::string, std::int32_t> labels_;
+};
+
+}  // namespace
+
+void lower_ops(const trace::Program& program, const config::RunSpec& run, Plan& plan,
+               base::Problems& problems) {
+  plan.ops.resize(program.blocks.size());
+  Lowering lowering(program, run, plan, problems);
+  for (std::size_t b = 0; b < program.blocks.size(); ++b) lowering.block(b);
+}
+
+}  // namespace trn3sim::compile

@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/modules/cc_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trn3sim/base/error.hpp"
+
+namespace trn3sim::modules {
+namespace {
+
+constexpr std::int32_t kPointToPoint = -1;  // Message::set of send and recv ops
+constexpr std::uint64_t kStreams = 64;      // messages of one rank order by set within this
+
+}  // namespace
+
+CcCore::CcCore(const sc_core::sc_module_name& name, std::int64_t rank, const CcNetwork& network,
+               TransferEnd& end)
+    : sc_module(name), rank_(rank), network_(network), end_(end) {
+  const std::size_t sets = network.plan->group_sets.size();
+  active_.resize(sets);
+  next_sequence_.resize(sets, 0);
+  early_.resize(sets);
+  SC_METHOD(step);
+  sensitive << wake_;
+  dont_initialize();
+}
+
+void CcCore::start(const CollectiveJob& job) {
+  Active& a = active_[static_cast<std::size_t>(job.set)];
+  TRN3SIM_CHECK(!a.running, "a group set runs two collectives at once on one rank");
+  a = Active{};
+  a.running = true;
+  a.job = job;
+  a.sequence = next_sequence_[static_cast<std::size_t>(job.set)]++;
+  const config::ChipSpec& chip = *network_.chip;
+  a.begin = network_.context->now() + chip.collectives.start_overhead + chip.dma.start_latency;
+  if (job.program.sends + job.program.receives == 0) a.begin = network_.context->now();
+  arm();
+}
+
+// Timed work is only the begin of collectives.
+void CcCore::step() {
+  const base::Time now = network_.context->now();
+  if (now >= armed_for_) armed_for_ = base::kTimeMax;
+  for (std::size_t s = 0; s < active_.size(); ++s)
+    if (active_[s].running && !active_[s].begun && active_[s].begin <= now) begin(static_cast<std::int32_t>(s));
+  arm();
+}
+
+void CcCore::arm() {
+  base::Time next = base::kTimeMax;
+  for (const Active& a : active_)
+    if (a.running && !a.begun) next = std::min(next, a.begin);
+  if (next >= armed_for_) return;
+  armed_for_ = next;
+  notify_at(wake_, *network_.context, next);
+}
+
+std::int64_t CcCore::touches(const Active& a, std::int64_t index) const {
+  const bool reduce = index < a.job.program.reduce_receives;
+  return (a.job.program.sends > 0 ? 1 : 0) + (a.job.program.receives > 0 ? (reduce ? 2 : 1) : 0);
+}
+
+void CcCore::begin(std::int32_t set) {
+  Active& a = active_[static_cast<std::size_t>(set)];
+  a.begun = true;
+  const compile::CollectiveProgram& p = a.job.program;
+  if (p.sends + p.receives > 0) {
+    const bool reduce = p.reduce_receives > 0;
+    base::Rate rate = compile::dma_rate(*network_.chip, network_.plan->places[static_cast<std::size_t>(rank_)], reduce);
+    std::int64_t to = 0;
+    if (p.sends > 0) {
+      const topology::Route& route = route_of(a, set, 0, to);
+      if (!route.empty()) rate = std::min(rate, network_.graph->bottleneck(route));
+    }
+    a.flow = network_.shares[static_cast<std::size_t>(rank_)]->open_flow(base::Rate(rate.count() * touches(a, 0)));
+  }
+  std::vector<Early>& early = early_[static_cast<std::size_t>(set)];
+  for (auto it = early.begin(); it != early.end(); ++it) {
+    if (it->sequence != a.sequence) continue;
+    const std::int64_t count = it->count;
+    early.erase(it);
+    for (std::int64_t i = 0; i < count; ++i) count_arrival(a);
+    break;
+  }
+  send_ready(a, set);
+  finish_if_done(set);
+}
+
+const topology::Route& CcCore::route_of(const Active& a, std::int32_t set, std::int64_t index,
+                                        std::int64_t& to_rank) const {
+  const compile::GroupSet& groups = network_.plan->group_sets[static_cast<std::size_t>(set)];
+  const auto me = static_cast<std::size_t>(rank_);
+  const compile::GroupPlan& g = groups.groups[static_cast<std::size_t>(groups.group_of_rank[me])];
+  const auto n = static_cast<std::int64_t>(g.members.size());
+  if (a.job.program.pairwise) {
+    const std::int64_t position = groups.position_of_rank[me];
+    const std::int64_t to = (position + index + 1) % n;
+    to_rank = g.members[static_cast<std::size_t>(to)];
+    return g.pair_routes[static_cast<std::size_t>(position * n + to)];
+  }
+  const compile::Ring& ring = g.rings.front();
+  const std::int64_t i = network_.ring_index[static_cast<std::size_t>(set)][me];
+  to_rank = g.members[static_cast<std::size_t>(ring.order[static_cast<std::size_t>((i + 1) % n)])];
+  return ring.hops[static_cast<std::size_t>(i)];
+}
+
+void CcCore::send_ready(Active& a, std::int32_t set) {
+  const compile::CollectiveProgram& p = a.job.program;
+  while (a.sent < p.sends && a.received >= std::min(a.sent + p.need_offset, p.receives))
+    send_step(a, set, a.sent++);
+}
+
+void CcCore::send_step(Active& a, std::int32_t set, std::int64_t index) {
+  const compile::CollectiveProgram& p = a.job.program;
+  const config::ChipSpec& chip = *network_.chip;
+  const auto me = static_cast<std::size_t>(rank_);
+  std::int64_t to = 0;
+  const topology::Route& route = route_of(a, set, index, to);
+  Message m;
+  m.route = route.empty() ? &network_.local[me] : &route;
+  m.order = static_cast<std::uint64_t>(rank_) * kStreams + static_cast<std::uint64_t>(set) + 1;
+  m.bytes = p.bytes;
+  const base::Rate granted = network_.shares[me]->granted(a.flow);
+  m.cap = std::min(compile::dma_rate(chip, network_.plan->places[me], index < p.reduce_receives),
+                   base::Rate(granted.count() / touches(a, index)));
+  const bool last = index + 1 >= p.receives;
+  m.after = chip.dma.completion;
+  if (!last) m.after += chip.dma.start_latency + chip.collectives.step_overhead;
+  m.sink = network_.cores[static_cast<std::size_t>(to)];
+  m.set = set;
+  m.sequence = a.sequence;
+  m.from = rank_;
+  counts_.sent_bytes += p.bytes.count();
+  counts_.hbm_read_bytes += compile::send_hbm_bytes(p);
+  counts_.dma_bytes += p.bytes.count();
+  network_.fabric->send(m);
+}
+
+void CcCore::delivered(const Message& m) {
+  counts_.received_bytes += m.bytes.count();
+  counts_.hbm_write_bytes += m.bytes.count();
+  if (m.set == kPointToPoint) {
+    network_.cores[static_cast<std::size_t>(m.from)]->end_.transfer_ended(m.queue);
+    const auto box = std::find_if(inbox_.begin(), inbox_.end(), [&](const Inbox& b) { return b.peer == m.from && b.tag == m.sequence; });
+    if (box == inbox_.end()) inbox_.push_back({m.from, m.sequence, 1});
+    else ++box->count;
+    if (expected_.waiting) receive(expected_.queue, expected_.peer, expected_.tag);
+    return;
+  }
+  Active& a = active_[static_cast<std::size_t>(m.set)];
+  if (a.begun && a.running && a.sequence == m.sequence) {
+    arrived(a, m.set);
+    return;
+  }
+  std::vector<Early>& early = early_[static_cast<std::size_t>(m.set)];
+  for (Early& e : early)
+    if (e.sequence == m.sequence) {
+      ++e.count;
+      return;
+    }
+  early.push_back({m.sequence, 1});
+}
+
+void CcCore::count_arrival(Active& a) {
+  counts_.hbm_read_bytes +=
+      compile::receive_hbm_read_bytes(a.job.program, a.received < a.job.program.reduce_receives);
+  ++a.received;
+}
+
+void CcCore::arrived(Active& a, std::int32_t set) {
+  count_arrival(a);
+  send_ready(a, set);
+  finish_if_done(set);
+}
+
+void CcCore::finish_if_done(std::int32_t set) {
+  Active& a = active_[static_cast<std::size_t>(set)];
+  const compile::CollectiveProgram& p = a.job.program;
+  if (!a.running || a.sent < p.sends || a.received < p.receives) return;
+  a.running = false;
+  if (a.flow >= 0) network_.shares[static_cast<std::size_t>(rank_)]->close_flow(a.flow);
+  end_.transfer_ended(a.job.queue);
+}
+
+void CcCore::send(std::int32_t queue, std::int64_t peer, const topology::Route& route,
+                  base::Bytes bytes, std::int64_t tag) {
+  const auto me = static_cast<std::size_t>(rank_);
+  Message m;
+  m.route = route.empty() ? &network_.local[me] : &route;
+  m.order = static_cast<std::uint64_t>(rank_) * kStreams;
+  m.bytes = bytes;
+  m.cap = compile::dma_rate(*network_.chip, network_.plan->places[me], false);
+  m.after = network_.chip->dma.start_latency + network_.chip->dma.completion;
+  m.sink = network_.cores[static_cast<std::size_t>(peer)];
+  m.set = kPointToPoint;
+  m.sequence = tag;
+  m.from = rank_;
+  m.queue = queue;
+  counts_.sent_bytes += bytes.count();
+  counts_.hbm_read_bytes += bytes.count();
+  counts_.dma_bytes += bytes.count();
+  network_.fabric->send(m);
+}
+
+void CcCore::receive(std::int32_t queue, std::int64_t peer, std::int64_t tag) {
+  const auto box = std::find_if(inbox_.begin(), inbox_.end(), [&](const Inbox& b) { return b.peer == peer && b.tag == tag; });
+  if (box == inbox_.end()) {
+    expected_ = {queue, peer, tag, true};
+    return;
+  }
+  if (--box->count == 0) inbox_.erase(box);
+  expected_.waiting = false;
+  end_.transfer_ended(queue);
+}
+
+std::string CcCore::waiting() const {
+  std::string text;
+  for (std::size_t s = 0; s < active_.size(); ++s) {
+    const Active& a = active_[s];
+    if (!a.running) continue;
+    text += fmt::format("collective {} of group {}: sent {} of {}, received {} of {}; ", a.sequence,
+                        network_.plan->group_sets[s].name, a.sent, a.job.program.sends, a.received,
+                        a.job.program.receives);
+  }
+  if (expected_.waiting) text += fmt::format("recv from rank {} tag {}; ", expected_.peer, expected_.tag);
+  return text;
+}
+
+}  // namespace trn3sim::modules

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/models/hbm.hpp"
+
+namespace trn3sim::sim {
+namespace {
+
+constexpr std::size_t kDeadlockLines = 8;  // ranks named in a deadlock report
+
+}  // namespace
+
+std::vector<std::size_t> construction_order(std::size_t n, std::uint64_t seed) {
+  std::vector<std::size_t> order(n);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (seed == 0) return order;
+  std::uint64_t x = seed;
+  for (std::size_t i = n; i > 1; --i) {
+    x = x * 6364136223846793005ULL + 1442695040888963407ULL;  // Knuth's MMIX LCG
+    std::swap(order[i - 1], order[(x >> 33) % i]);
+  }
+  return order;
+}
+
+Machine::Machine(const config::RunSpec& run, const topology::Graph& graph,
+                 const trace::Program& program, const compile::Plan& plan) {
+  state_.run = &run;
+  state_.graph = &graph;
+  state_.program = &program;
+  state_.plan = &plan;
+  state_.profiles.resize(plan.kernels.size());
+  prepare_tables();
+  prepare_opaque();
+  fabric_ = std::make_unique<modules::Fabric>(graph, state_.context);
+  fabric_->elaborate(construction_order(graph.links().size(), run.shuffle));
+  const config::ChipSpec& chip = run.system.chip;
+  make_shares(construction_order(static_cast<std::size_t>(graph.chips() * chip.stacks), run.shuffle));
+  make_host_links();
+  make_ranks(construction_order(plan.places.size(), run.shuffle));
+}
+
+void Machine::prepare_tables() {
+  const config::ChipSpec& chip = state_.run->system.chip;
+  state_.tables = make_tables(*state_.program, *state_.plan, chip.collectives.streams);
+  state_.labels.resize(state_.plan->labels.size());
+  modules::CcNetwork& net = state_.network;
+  net.chip = &chip;
+  net.plan = state_.plan;
+  net.graph = state_.graph;
+  net.context = &state_.context;
+  const std::size_t ranks = state_.plan->places.size();
+  for (const compile::GroupSet& set : state_.plan->group_sets) {
+    state_.chains.emplace_back(set.groups.size());
+    std::vector<std::int32_t> index(ranks, 0);
+    for (const compile::GroupPlan& g : set.groups)
+      for (const compile::Ring& ring : g.rings)
+        for (std::size_t i = 0; i < ring.order.size(); ++i)
+          index[static_cast<std::size_t>(g.members[static_cast<std::size_t>(ring.order[i])])] = static_cast<std::int32_t>(i);
+    net.ring_index.push_back(std::move(index));
+  }
+}
+
+// Work without a shape: the larger of FLOP at the format's peak, bytes at the stack's capacity, and
+// the given time.
+void Machine::prepare_opaque() {
+  const config::ChipSpec& chip = state_.run->system.chip;
+  const compile::RankPlace& place = state_.plan->places.front();
+  const std::int64_t dma = chip.dma.plateau_rate.count() * chip.dma.engines * chip.cores_per_stack();
+  stack_capacity_ = std::min(models::streaming_rate(chip.hbm, chip.stacks), base::Rate(dma));
+  for (std::size_t b = 0; b < state_.program->blocks.size(); ++b) {
+    const trace::Block& block = state_.program->blocks[b];
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+      const auto* o = std::get_if<trace::Opaque>(&block.ops[i].body);
+      if (o == nullptr) continue;
+      const base::DType t = o->dtype.value_or(state_.program->header.dtype);
+      const double peak = chip.peak_flops_per_core(t) * static_cast<double>(place.cores * place.stacks);
+      models::KernelProfile p;
+      p.compute_active = base::Time(static_cast<std::int64_t>(static_cast<double>(o->flop) / peak * 1e15));
+      p.tensor_ideal = p.compute_active;
+      const base::Bytes bytes((o->bytes + place.stacks - 1) / place.stacks);
+      const base::Time memory = base::transfer_time(bytes, stack_capacity_);
+      p.duration = std::max({p.compute_active, memory, base::nanoseconds(o->ns), base::Time(1)});
+      p.counts.hbm_read_bytes = p.counts.dma_bytes = bytes.count();
+      p.counts.macs[static_cast<std::size_t>(t)] = o->flop / 2 / place.stacks;
+      if (bytes.count() > 0) p.curve = {{base::Rate(bytes.count() * base::kFemtosPerSecond / p.duration.count()), p.duration}};
+      state_.opaque.emplace(std::pair(static_cast<std::int32_t>(b), static_cast<std::int32_t>(i)), p);
+    }
+  }
+}
+
+void Machine::make_shares(const std::vector<std::size_t>& order) {
+  const std::int64_t stacks = state_.run->system.chip.stacks;
+  shares_.resize(order.size());
+  for (std::size_t i : order) {
+    const auto index = static_cast<std::int64_t>(i);
+    const std::string name = fmt::format("chip{}_stack{}_share", index / stacks, index % stacks);
+    shares_[i] = std::make_unique<modules::HbmShare>(name.c_str(), stack_capacity_, state_.context);
+  }
+}
+
+// Per chip: PCIe in and out; per instance: its storage. Per rank the routes over them.
+void Machine::make_host_links() {
+  const config::SystemSpec& system = state_.run->system;
+  const config::HostSpec& host = system.chip.host;
+  bool used = false;
+  for (const trace::Block& block : state_.program->blocks)
+    for (const trace::Op& op : block.ops) used = used || std::holds_alternative<trace::Memory>(op.body);
+  state_.host_routes.resize(state_.plan->places.size());
+  if (!used) return;
+  std::vector<std::array<topology::LinkId, 2>> pcie;
+  for (std::int64_t c = 0; c < system.chips(); ++c) {
+    topology::Link link;
+    link.kind = topology::LinkKind::PortLink;
+    link.bandwidth = host.pcie;
+    link.latency = host.pcie_latency;
+    link.name = fmt::format("host->chip{}.pcie", c);
+    const topology::LinkId in = fabric_->add(link);
+    link.name = fmt::format("chip{}.pcie->host", c);
+    pcie.push_back({in, fabric_->add(link)});
+  }
+  std::vector<topology::LinkId> storage;
+  for (std::int64_t s = 0; s < system.fabric.servers; ++s) {
+    topology::Link link;
+    link.kind = topology::LinkKind::PortLink;
+    link.bandwidth = host.storage;
+    link.latency = host.pcie_latency;
+    link.name = fmt::format("server{}.storage", s);
+    storage.push_back(fabric_->add(link));
+  }
+  for (std::size_t r = 0; r < state_.plan->places.size(); ++r) {
+    const auto chip = static_cast<std::size_t>(state_.plan->places[r].chip);
+    const topology::LinkId disk = storage[chip / static_cast<std::size_t>(system.fabric.chips_per_server)];
+    state_.host_routes[r] = {{pcie[chip][0]}, {pcie[chip][1]}, {disk, pcie[chip][0]}, {pcie[chip][1], disk}};
+  }
+}
+
+void Machine::make_ranks(const std::vector<std::size_t>& order) {
+  const std::size_t ranks = order.size();
+  const std::int64_t stacks = state_.run->system.chip.stacks;
+  runners_.resize(ranks);
+  players_.resize(ranks);
+  cc_cores_.resize(ranks);
+  hosts_.resize(ranks);
+  modules::CcNetwork& net = state_.network;
+  net.fabric = fabric_.get();
+  net.cores.resize(ranks);
+  net.shares.resize(ranks);
+  net.local.resize(ranks);
+  for (std::size_t r : order) {
+    const compile::RankPlace& place = state_.plan->places[r];
+    std::vector<modules::HbmShare*> shares;
+    for (std::int64_t s = 0; s < place.stacks; ++s)
+      shares.push_back(shares_[static_cast<std::size_t>(place.chip * stacks + place.first_stack + s)].get());
+    runners_[r] = std::make_unique<RankRunner>(state_, static_cast<std::int64_t>(r));
+    net.shares[r] = shares.front();
+    players_[r] = std::make_unique<modules::KernelPlayer>(fmt::format("rank{}_player", r).c_str(), shares, *runners_[r]);
+    cc_cores_[r] = std::make_unique<modules::CcCore>(fmt::format("rank{}_cc", r).c_str(), static_cast<std::int64_t>(r), net, *runners_[r]);
+    net.cores[r] = cc_cores_[r].get();
+    hosts_[r] = std::make_unique<modules::HostPort>(fmt::format("rank{}_host", r).c_str(), state_.context, *runners_[r]);
+    runners_[r]->attach(*players_[r], *cc_cores_[r], *hosts_[r]);
+    if (state_.program->header.rank_unit != base::RankUnit::Core) continue;
+    // Ranks that share a stack copy through its HBM.
+    topology::Link copy;
+    copy.kind = topology::LinkKind::OnDie;
+    copy.name = fmt::format("rank{}.local", r);
+    copy.bandwidth = compile::dma_rate(state_.run->system.chip, place, false);
+    net.local[r] = {fabric_->add(copy)};
+  }
+}
+
+void Machine::run() {
+  state_.context.restart();
+  state_.unfinished = static_cast<std::int64_t>(runners_.size());
+  for (auto& runner : runners_) runner->start();
+  if (state_.unfinished > 0) sc_core::sc_start();
+  if (state_.unfinished > 0) {
+    base::Problems problems;
+    for (std::size_t r = 0; r < runners_.size() && problems.size() < kDeadlockLines; ++r)
+      if (!runners_[r]->sequencer().finished())
+        problems.add(state_.program->file.string(),
+                     fmt::format("deadlock at {} ns: {}", state_.context.now().count() / 1'000'000, runners_[r]->waiting()));
+    problems.throw_if_any();
+  }
+  for (auto& runner : runners_) runner->close(state_.end);
+}
+
+std::int64_t Machine::events() const {
+  std::int64_t n = 0;
+  for (const auto& s : shares_) n += s->events();
+  for (std::size_t i = 0; i < fabric_->size(); ++i) n += fabric_->link(i).events();
+  return n;
+}
+
+}  // namespace trn3sim::sim

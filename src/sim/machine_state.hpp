@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the ranks of a running machine share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "trn3sim/compile/plan.hpp"
+#include "trn3sim/config/run_spec.hpp"
+#include "trn3sim/models/kernel_profile.hpp"
+#include "trn3sim/modules/cc_core.hpp"
+#include "trn3sim/modules/context.hpp"
+#include "trn3sim/sim/sequencer.hpp"
+#include "trn3sim/sim/simulation.hpp"
+#include "trn3sim/stats/results.hpp"
+
+namespace trn3sim::sim {
+
+// Longest dependency chain into the collectives of one group, by sequence number.
+struct GroupChain {
+  struct Entry {
+    base::Time longest;
+    std::int64_t done = 0;
+  };
+  std::map<std::int64_t, Entry> open;
+};
+
+struct LabelStats {
+  std::int64_t count = 0;     // instances
+  std::int64_t total_fs = 0;  // summed over member ranks
+  std::int64_t members = 0;   // member executions
+  std::int64_t in_bytes = 0, out_bytes = 0, ranks = 0;
+  double bus_bytes = 0;       // of one instance and member: bytes that count for bus bandwidth
+  std::string algorithm, worst_link;
+};
+
+struct MachineState {
+  const config::RunSpec* run = nullptr;
+  const topology::Graph* graph = nullptr;
+  const trace::Program* program = nullptr;
+  const compile::Plan* plan = nullptr;
+  SequencerTables tables;
+  modules::Context context;
+  modules::CcNetwork network;
+  std::vector<models::KernelProfile> profiles;              // by Plan::kernels
+  std::map<std::pair<std::int32_t, std::int32_t>, models::KernelProfile> opaque;  // by block, op
+  std::vector<std::vector<GroupChain>> chains;              // [group set][group]
+  std::vector<LabelStats> labels;                           // by Plan::labels
+  std::vector<std::vector<topology::Route>> host_routes;    // [rank]{load host, store host, load storage, store storage}
+  std::int64_t unfinished = 0;                              // ranks: the foreground work
+  base::Time end;                                           // when the last rank finished
+  std::int64_t ops_done = 0, ops_total = 0;
+  ProgressFunction progress;
+};
+
+}  // namespace trn3sim::sim

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "rank_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/compile/collective.hpp"
+
+namespace trn3sim::sim {
+namespace {
+
+using stats::TimeClass;
+
+constexpr std::int64_t kProgressMask = 0x3fff;  // report every 16,384 completions
+
+// Bytes that a collective's bus bandwidth counts, by the factors of nccom-test and nccl-tests:
+// all-reduce 2(n-1)/n, the others (n-1)/n of the larger side.
+double bus_bytes(const trace::Collective& c, std::int64_t n) {
+  const double share = static_cast<double>(n - 1) / static_cast<double>(n);
+  const double size = static_cast<double>(std::max(c.in, c.out));
+  return c.kind == trace::CollectiveKind::AllReduce ? 2 * share * size : share * size;
+}
+
+}  // namespace
+
+RankRunner::RankRunner(MachineState& machine, std::int64_t rank)
+    : machine_(machine), rank_(rank), sequencer_(machine.tables, rank, *this) {
+  running_.resize(static_cast<std::size_t>(machine.tables.queues));
+  stats_.kernels.resize(machine.profiles.size() + machine.opaque.size());
+  stats_.phase_fs.resize(machine.tables.phases.size(), 0);
+}
+
+void RankRunner::attach(modules::KernelPlayer& player, modules::CcCore& cc, modules::HostPort& host) {
+  player_ = &player;
+  cc_ = &cc;
+  host_ = &host;
+}
+
+void RankRunner::start() {
+  sequencer_.start();
+  if (sequencer_.finished()) {
+    --machine_.unfinished;
+    stats_.finished_at = machine_.context.now();
+  }
+}
+
+const trace::Op& RankRunner::op_of(const Ticket& t) const {
+  return machine_.program->blocks[static_cast<std::size_t>(t.block)].ops[static_cast<std::size_t>(t.op)];
+}
+
+const compile::OpPlan& RankRunner::plan_of(const Ticket& t) const {
+  return machine_.plan->ops[static_cast<std::size_t>(t.block)][static_cast<std::size_t>(t.op)];
+}
+
+// Books the time since the last change to the class of the state until now. Kernel time is booked
+// when the kernel ends, which knows its compute and memory parts.
+void RankRunner::settle() {
+  const base::Time now = machine_.context.now();
+  const std::int64_t elapsed = (now - settled_).count();
+  settled_ = now;
+  if (kernel_running_ || elapsed == 0) return;
+  const TimeClass c = collectives_ > 0 ? TimeClass::ExposedCommunication
+                      : host_ops_ > 0  ? TimeClass::HostInput
+                                       : TimeClass::Bubble;
+  stats_.class_fs[static_cast<std::size_t>(c)] += elapsed;
+}
+
+void RankRunner::enter_phase(std::int32_t phase) {
+  if (phase == phase_) return;
+  const base::Time now = machine_.context.now();
+  stats_.phase_fs[static_cast<std::size_t>(phase_)] += (now - phase_since_).count();
+  phase_ = phase;
+  phase_since_ = now;
+}
+
+void RankRunner::issue(std::int32_t queue, const Ticket& t) {
+  settle();
+  enter_phase(t.phase);
+  running_[static_cast<std::size_t>(queue)] = {t, machine_.context.now()};
+  const trace::Op& op = op_of(t);
+  if (queue == kQueueCompute) issue_kernel(t);
+  else if (const auto* p = std::get_if<trace::PointToPoint>(&op.body)) issue_message(queue, t, *p);
+  else if (queue == kQueueHost) issue_host(queue, t);
+  else issue_collective(queue, t);
+}
+
+const models::KernelProfile& RankRunner::profile_of(const Ticket& t, std::size_t& index) const {
+  const std::int32_t kernel = plan_of(t).kernel;
+  if (kernel >= 0) {
+    index = static_cast<std::size_t>(kernel);
+    return machine_.profiles[index];
+  }
+  const auto it = machine_.opaque.find({t.block, t.op});
+  TRN3SIM_CHECK(it != machine_.opaque.end(), "no kernel for op " + op_of(t).id);
+  index = machine_.profiles.size() + static_cast<std::size_t>(std::distance(machine_.opaque.begin(), it));
+  return it->second;
+}
+
+void RankRunner::issue_kernel(const Ticket& t) {
+  const base::Time now = machine_.context.now();
+  std::size_t index = 0;
+  const models::KernelProfile& profile = profile_of(t, index);
+  base::Time hidden;
+  if (machine_.run->compile.prefetch && had_kernel_)
+    hidden = std::min(profile.weight_lead_in, now - kernel_start_);
+  const base::Time least = profile.duration - (machine_.run->compile.prefetch ? profile.weight_lead_in : base::Time(0));
+  sequencer_.set_chain_end(t, sequencer_.chain_start(t) + least);
+  kernel_running_ = true;
+  had_kernel_ = true;
+  kernel_start_ = now;
+  player_->play(profile, hidden);
+}
+
+void RankRunner::kernel_ended() {
+  const Running& r = running_[kQueueCompute];
+  const base::Time now = machine_.context.now();
+  std::size_t index = 0;
+  const models::KernelProfile& profile = profile_of(r.ticket, index);
+  const std::int64_t took = (now - r.start).count();
+  const std::int64_t compute = std::min(took, profile.compute_active.count());
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::Compute)] += compute;
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::ExposedMemory)] += took - compute;
+  stats_.compute_active_fs += profile.compute_active.count();
+  KernelCount& count = stats_.kernels[index];
+  ++count.executions;
+  count.total_fs += took;
+  settled_ = now;
+  kernel_running_ = false;
+  complete(kQueueCompute);
+}
+
+void RankRunner::issue_collective(std::int32_t queue, const Ticket& t) {
+  const auto& c = std::get<trace::Collective>(op_of(t).body);
+  const compile::OpPlan& plan = plan_of(t);
+  const compile::GroupSet& set = machine_.plan->group_sets[static_cast<std::size_t>(plan.collective)];
+  const auto me = static_cast<std::size_t>(rank_);
+  const compile::GroupPlan& group = set.groups[static_cast<std::size_t>(set.group_of_rank[me])];
+  const auto n = static_cast<std::int64_t>(group.members.size());
+  const std::int64_t position = machine_.network.ring_index[static_cast<std::size_t>(plan.collective)][me];
+  modules::CollectiveJob job;
+  job.queue = queue;
+  job.set = plan.collective;
+  job.program = compile::collective_program(c, n, position);
+  ++collectives_;
+
+  auto& chain = machine_.chains[static_cast<std::size_t>(plan.collective)][static_cast<std::size_t>(set.group_of_rank[me])];
+  GroupChain::Entry& entry = chain.open[cc_->next_sequence(plan.collective)];
+  entry.longest = std::max(entry.longest, sequencer_.chain_start(t));
+  LabelStats& label = machine_.labels[static_cast<std::size_t>(plan.label)];
+  if (label.members == 0) {
+    label.in_bytes = c.in;
+    label.out_bytes = c.out;
+    label.ranks = n;
+    label.bus_bytes = bus_bytes(c, n);
+    label.algorithm = job.program.algorithm;
+    label.worst_link = group.worst_link;
+  }
+  cc_->start(job);
+}
+
+void RankRunner::end_collective(const Ticket& t, base::Time start) {
+  const base::Time now = machine_.context.now();
+  const auto& c = std::get<trace::Collective>(op_of(t).body);
+  const compile::OpPlan& plan = plan_of(t);
+  const compile::GroupSet& set = machine_.plan->group_sets[static_cast<std::size_t>(plan.collective)];
+  const auto me = static_cast<std::size_t>(rank_);
+  const auto g = static_cast<std::size_t>(set.group_of_rank[me]);
+  const compile::GroupPlan& group = set.groups[g];
+  const auto n = static_cast<std::int64_t>(group.members.size());
+  LabelStats& label = machine_.labels[static_cast<std::size_t>(plan.label)];
+  ++label.members;
+  label.total_fs += (now - start).count();
+  if (group.members.front() == rank_) ++label.count;
+
+  auto& open = machine_.chains[static_cast<std::size_t>(plan.collective)][g].open;
+  const auto it = open.find(cc_->next_sequence(plan.collective) - 1);
+  TRN3SIM_CHECK(it != open.end(), "collective ended twice");
+  const std::int64_t position = machine_.network.ring_index[static_cast<std::size_t>(plan.collective)][me];
+  const compile::CollectiveProgram program = compile::collective_program(c, n, position);
+  const base::Rate cap = compile::dma_rate(machine_.run->system.chip, machine_.plan->places[me], false);
+  const base::Time least = compile::least_time(program, group, *machine_.graph, machine_.run->system.chip, cap);
+  sequencer_.set_chain_end(t, it->second.longest + least);
+  if (++it->second.done == n) open.erase(it);
+}
+
+void RankRunner::issue_message(std::int32_t queue, const Ticket& t, const trace::PointToPoint& op) {
+  const base::Mesh& mesh = machine_.program->header.mesh;
+  const std::int64_t peer = mesh.with_coordinate(rank_, op.axis, mesh.coordinate(rank_, op.axis) + op.offset);
+  sequencer_.set_chain_end(t, sequencer_.chain_start(t));
+  if (op.send) cc_->send(queue, peer, machine_.plan->message_routes.at({rank_, peer}), base::Bytes(op.bytes), op.tag);
+  else cc_->receive(queue, peer, op.tag);
+}
+
+void RankRunner::issue_host(std::int32_t queue, const Ticket& t) {
+  ++host_ops_;
+  const trace::Op& op = op_of(t);
+  sequencer_.set_chain_end(t, sequencer_.chain_start(t));
+  if (const auto* d = std::get_if<trace::Delay>(&op.body)) {
+    host_->delay(queue, base::nanoseconds(d->ns));
+    return;
+  }
+  const auto& m = std::get<trace::Memory>(op.body);
+  const std::size_t kind = (m.space == trace::MemorySpace::Storage ? 2U : 0U) + (m.store ? 1U : 0U);
+  modules::Message message;
+  message.route = &machine_.host_routes[static_cast<std::size_t>(rank_)][kind];
+  message.order = static_cast<std::uint64_t>(rank_);
+  message.bytes = base::Bytes(m.bytes);
+  message.sink = host_;
+  message.queue = queue;
+  machine_.network.fabric->send(message);
+}
+
+void RankRunner::transfer_ended(std::int32_t queue) {
+  const Running r = running_[static_cast<std::size_t>(queue)];
+  settle();
+  if (queue == kQueueHost) {
+    --host_ops_;
+  } else if (queue >= kQueueStream0) {
+    end_collective(r.ticket, r.start);
+    --collectives_;
+  }
+  complete(queue);
+}
+
+void RankRunner::complete(std::int32_t queue) {
+  const Ticket t = running_[static_cast<std::size_t>(queue)].ticket;
+  sequencer_.complete(queue, t);
+  ++machine_.ops_done;
+  if ((machine_.ops_done & kProgressMask) == 0 && machine_.progress)
+    machine_.progress({machine_.ops_done, machine_.ops_total, machine_.context.now(), "simulating"});
+  if (sequencer_.finished() && stats_.finished_at.count() == 0) {
+    stats_.finished_at = machine_.context.now();
+    --machine_.unfinished;
+    machine_.end = std::max(machine_.end, machine_.context.now());
+  }
+}
+
+void RankRunner::close(base::Time end) {
+  TRN3SIM_CHECK(!kernel_running_, "a kernel is still running at the end");
+  const std::int64_t rest = (end - settled_).count();
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::Bubble)] += rest;
+  settled_ = end;
+  stats_.phase_fs[static_cast<std::size_t>(phase_)] += (end - phase_since_).count();
+  phase_since_ = end;
+}
+
+std::string RankRunner::waiting() const {
+  std::string text = fmt::format("rank {}: {}", rank_, cc_->waiting());
+  for (const Ticket& t : sequencer_.outstanding()) {
+    const std::vector<std::string> needs = sequencer_.unmet_dependencies(t);
+    std::string list;
+    for (const std::string& n : needs) list += (list.empty() ? "" : ", ") + n;
+    text += fmt::format("op {} (line {}) waits for {}; ", op_of(t).id, op_of(t).line,
+                        list.empty() ? std::string("its queue") : list);
+  }
+  return text;
+}
+
+}  // namespace trn3sim::sim

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One rank: its sequencer, and the resources that run its ops. Keeps the rank's clock of time
+// classes and its counts.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "machine_state.hpp"
+#include "trn3sim/modules/cc_core.hpp"
+#include "trn3sim/modules/host_port.hpp"
+#include "trn3sim/modules/kernel_player.hpp"
+#include "trn3sim/sim/sequencer.hpp"
+
+namespace trn3sim::sim {
+
+struct KernelCount {
+  std::int64_t executions = 0;
+  std::int64_t total_fs = 0;
+};
+
+struct RankStats {
+  std::array<std::int64_t, stats::kTimeClasses> class_fs{};
+  std::vector<KernelCount> kernels;       // by Plan::kernels, opaque kernels at the end
+  std::vector<std::int64_t> phase_fs;     // by SequencerTables::phases
+  std::int64_t compute_active_fs = 0;
+  base::Time finished_at;
+};
+
+class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::TransferEnd {
+ public:
+  RankRunner(MachineState& machine, std::int64_t rank);
+
+  // The modules are made by the machine, which owns them.
+  void attach(modules::KernelPlayer& player, modules::CcCore& cc, modules::HostPort& host);
+  void start();
+
+  void issue(std::int32_t queue, const Ticket& ticket) override;
+  void kernel_ended() override;
+  void transfer_ended(std::int32_t queue) override;
+
+  [[nodiscard]] const RankStats& stats() const { return stats_; }
+  [[nodiscard]] const Sequencer& sequencer() const { return sequencer_; }
+  // Closes the clock at the end of the step (other ranks may have run longer).
+  void close(base::Time end);
+  // What the rank is waiting for, for deadlock reports.
+  [[nodiscard]] std::string waiting() const;
+
+ private:
+  struct Running {
+    Ticket ticket;
+    base::Time start;
+  };
+  void settle();
+  void enter_phase(std::int32_t phase);
+  void complete(std::int32_t queue);
+  void issue_kernel(const Ticket& ticket);
+  void issue_collective(std::int32_t queue, const Ticket& ticket);
+  void issue_message(std::int32_t queue, const Ticket& ticket, const trace::PointToPoint& op);
+  void issue_host(std::int32_t queue, const Ticket& ticket);
+  void end_collective(const Ticket& ticket, base::Time start);
+  [[nodiscard]] const models::KernelProfile& profile_of(const Ticket& ticket, std::size_t& index) const;
+  [[nodiscard]] const trace::Op& op_of(const Ticket& ticket) const;
+  [[nodiscard]] const compile::OpPlan& plan_of(const Ticket& ticket) const;
+
+  MachineState& machine_;
+  std::int64_t rank_;
+  Sequencer sequencer_;
+  modules::KernelPlayer* player_ = nullptr;
+  modules::CcCore* cc_ = nullptr;
+  modules::HostPort* host_ = nullptr;
+  std::vector<Running> running_;     // by queue
+  bool kernel_running_ = false, had_kernel_ = false;
+  std::int64_t collectives_ = 0, host_ops_ = 0;   // running now
+  base::Time settled_, kernel_start_;
+  std::int32_t phase_ = 0;
+  base::Time phase_since_;
+  RankStats stats_;
+};
+
+}  // namespace trn3sim::sim
