@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "config/document.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "trn3sim/base/text.hpp"
+
+#include <fmt/format.h>
+
+namespace trn3sim::config {
+namespace {
+
+const std::vector<std::string>& roots() {
+  static const std::vector<std::string> kRoots = {"chip", "fabric", "name", "compile", "run"};
+  return kRoots;
+}
+
+// Follows the parser and notes keys that stand twice in one object; the library keeps the last.
+class DuplicateKeys {
+ public:
+  explicit DuplicateKeys(std::string label) : label_(std::move(label)) {}
+
+  bool operator()(int /*depth*/, Json::parse_event_t event, Json& parsed) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+        open_.emplace_back();
+        break;
+      case Json::parse_event_t::object_end:
+        open_.pop_back();
+        break;
+      case Json::parse_event_t::key:
+        open_.back().last = parsed.get<std::string>();
+        if (!open_.back().keys.insert(open_.back().last).second)
+          problems.add(fmt::format("{}: {}", label_, pointer()), "duplicate key");
+        break;
+      default:
+        break;
+    }
+    return true;
+  }
+
+  base::Problems problems;
+
+ private:
+  struct Object {
+    std::set<std::string> keys;
+    std::string last;
+  };
+  [[nodiscard]] std::string pointer() const {
+    std::string text;
+    for (const Object& object : open_) text += "/" + object.last;
+    return text;
+  }
+  std::string label_;
+  std::vector<Object> open_;
+};
+
+// "[json.exception...] parse error at line 3, column 5: syntax error ..." without its head.
+std::string parse_message(const std::string& what) {
+  const std::size_t column = what.find("column ");
+  const std::size_t colon = column == std::string::npos ? column : what.find(": ", column);
+  return colon == std::string::npos ? what : what.substr(colon + 2);
+}
+
+// Line and column, both from 1, of the last byte the parser read.
+std::string line_and_column(const std::string& text, std::size_t byte) {
+  const std::size_t end = std::min(byte == 0 ? 0 : byte - 1, text.size());
+  const auto begin = text.begin();
+  const auto here = begin + static_cast<std::ptrdiff_t>(end);
+  const auto line = std::count(begin, here, '\n') + 1;
+  const std::size_t newline = end == 0 ? std::string::npos : text.rfind('\n', end - 1);
+  const std::size_t column = newline == std::string::npos ? end + 1 : end - newline;
+  return fmt::format("{}:{}", line, column);
+}
+
+}  // namespace
+
+std::string shown(const Json& value) {
+  constexpr std::size_t kShown = 60;
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() <= kShown ? text : text.substr(0, kShown) + "...";
+}
+
+bool is_long_leaf(const Json& value) {
+  return value.is_object() && value.contains("value");
+}
+
+Json parse_document(const std::string& text, const std::string& label) {
+  DuplicateKeys duplicates(label);
+  Json document;
+  try {
+    document = Json::parse(text, std::ref(duplicates));
+  } catch (const Json::parse_error& error) {
+    throw base::UserError(fmt::format("{}:{}", label, line_and_column(text, error.byte)),
+                          "not valid JSON: " + parse_message(error.what()));
+  } catch (const Json::exception& error) {
+    throw base::UserError(label, fmt::format("not valid JSON: {}", error.what()));
+  }
+  duplicates.problems.throw_if_any();
+  if (!document.is_object())
+    throw base::UserError(label, fmt::format("expected an object, got {}", shown(document)));
+  return document;
+}
+
+Json load_document(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw base::UserError(path.string(), "cannot be opened for reading");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) throw base::UserError(path.string(), "cannot be read");
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    throw base::UserError(path.string(), "the file is empty; expected a JSON object");
+  return parse_document(text, path.string());
+}
+
+std::vector<Override> parse_overrides(const std::vector<std::string>& texts,
+                                      base::Problems& problems) {
+  std::vector<Override> changes;
+  for (const std::string& text : texts) {
+    Override change{.text = text, .path = {}, .keys = {}, .value = {}};
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      problems.add(change.place(), "expected path=value, such as chip.hbm.bandwidth=6.0TB/s");
+      continue;
+    }
+    change.path = text.substr(0, equals);
+    change.value = text.substr(equals + 1);
+    for (std::size_t begin = 0; begin <= change.path.size();) {
+      const std::size_t dot = std::min(change.path.find('.', begin), change.path.size());
+      change.keys.push_back(change.path.substr(begin, dot - begin));
+      begin = dot + 1;
+    }
+    if (std::find(roots().begin(), roots().end(), change.keys[0]) == roots().end()) {
+      problems.add(change.place(), fmt::format("unknown path \"{}\"; it starts with one of {}{}",
+                                               change.path, fmt::join(roots(), ", "),
+                                               base::did_you_mean(change.keys[0], roots())));
+      continue;
+    }
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+void apply_override(Json& document, const Override& change, std::size_t from,
+                    base::Problems& problems) {
+  Json* node = &document;
+  std::string walked;
+  for (std::size_t i = 0; i < from; ++i) walked += (i == 0 ? "" : ".") + change.keys[i];
+  for (std::size_t i = from; i < change.keys.size(); ++i) {
+    if (node->is_null()) *node = Json::object();
+    if (!node->is_object() || is_long_leaf(*node)) {
+      problems.add(change.place(),
+                   fmt::format("{} is a single value, it has no \"{}\"", walked, change.keys[i]));
+      return;
+    }
+    node = &(*node)[change.keys[i]];
+    walked += (walked.empty() ? "" : ".") + change.keys[i];
+  }
+  *node = change.value;
+}
+
+}  // namespace trn3sim::config

@@ -1,0 +1,277 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "config/reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "trn3sim/base/text.hpp"
+
+#include <fmt/ranges.h>
+
+namespace trn3sim::config {
+namespace {
+
+// "set" marks values of `--set` in the dump of a run.
+constexpr std::array<std::string_view, 6> kConfidences = {"documented",  "measured", "derived",
+                                                          "third_party", "assumed",  "set"};
+
+bool is_confidence(std::string_view text) {
+  return std::find(kConfidences.begin(), kConfidences.end(), text) != kConfidences.end();
+}
+
+// The text of an override as JSON where a number or a flag is wanted; else the text itself.
+Json scalar_of(const std::string& text) {
+  const Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_number() || parsed.is_boolean() ? parsed : Json(text);
+}
+
+std::string quoted_list(std::span<const std::string_view> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 == names.size() ? " or " : ", ", names[i]);
+  return text;
+}
+
+}  // namespace
+
+Reader::Reader(const Json& object, Origin origin, ReadState& state)
+    : object_(object), origin_(std::move(origin)), state_(state) {
+  read_defaults();
+}
+
+Reader::Reader(const Json& object, Origin origin, ReadState& state, const Reader& parent)
+    : object_(object),
+      origin_(std::move(origin)),
+      state_(state),
+      default_source_(parent.default_source_),
+      default_confidence_(parent.default_confidence_) {
+  read_defaults();
+}
+
+void Reader::read_defaults() {
+  for (const auto& [key, target] :
+       {std::pair{"source", &default_source_}, std::pair{"confidence", &default_confidence_}}) {
+    known_.emplace_back(key);
+    const auto it = object_.find(key);
+    if (it == object_.end()) continue;
+    const bool is_source = std::string_view(key) == "source";
+    if (!it->is_string() || it->get_ref<const std::string&>().empty() ||
+        (!is_source && !is_confidence(it->get_ref<const std::string&>())))
+      wrong({*it, place(key)}, is_source ? "a text that names the source" : kConfidenceNames);
+    else
+      *target = it->get<std::string>();
+  }
+}
+
+std::string Reader::dotted(std::string_view key) const {
+  return origin_.path.empty() ? std::string(key) : fmt::format("{}.{}", origin_.path, key);
+}
+
+const Override* Reader::override_at(std::string_view path) const {
+  const Override* found = nullptr;  // the last one wins
+  for (const Override& change : state_.overrides)
+    if (change.path == path) found = &change;
+  return found;
+}
+
+std::string Reader::place(std::string_view key) const {
+  if (const Override* change = override_at(dotted(key))) return change->place();
+  return fmt::format("{}: {}/{}", origin_.file, origin_.pointer, key);
+}
+
+void Reader::wrong(const Leaf& found, std::string_view expected, std::string_view hint) {
+  state_.problems.add(found.place,
+                      fmt::format("expected {}, got {}{}", expected, shown(found.value), hint));
+}
+
+const Json* Reader::child(std::string_view key, bool required) {
+  known_.emplace_back(key);
+  const auto it = object_.find(key);
+  if (it == object_.end()) {
+    if (required) state_.problems.add(place(key), "required, but missing");
+    return nullptr;
+  }
+  if (it->is_object()) return &*it;
+  wrong({*it, place(key)}, "an object");
+  return nullptr;
+}
+
+void Reader::long_leaf(std::string_view key, const Json& written, Provenance& from, bool& ok) {
+  const auto problem = [&](std::string_view inner, const std::string& what) {
+    ok = false;
+    state_.problems.add(fmt::format("{}/{}", place(key), inner), what);
+  };
+  static const std::vector<std::string> kKeys = {"value", "source", "confidence"};
+  for (const auto& [name, value] : written.items()) {
+    if (name == "value") {
+      continue;
+    } else if (name == "source" && value.is_string() &&
+               !value.get_ref<const std::string&>().empty()) {
+      from.source = value.get<std::string>();
+    } else if (name == "source") {
+      problem(name, fmt::format("expected a text that names the source, got {}", shown(value)));
+    } else if (name == "confidence" && value.is_string() &&
+               is_confidence(value.get_ref<const std::string&>())) {
+      from.confidence = value.get<std::string>();
+    } else if (name == "confidence") {
+      problem(name, fmt::format("expected {}, got {}", kConfidenceNames, shown(value)));
+    } else {
+      problem(name, "unknown key" + base::did_you_mean(name, kKeys));
+    }
+  }
+  if (!written.contains("value")) problem("value", "required, but missing");
+}
+
+std::optional<Reader::Leaf> Reader::leaf(std::string_view key, Need need) {
+  known_.emplace_back(key);
+  const auto it = object_.find(key);
+  if (it == object_.end()) {
+    if (need != Need::Optional) state_.problems.add(place(key), "required, but missing");
+    return std::nullopt;
+  }
+  if (const Override* change = override_at(dotted(key))) {
+    note(key, {"--set", "set", change->value}, need);
+    return Leaf{*it, change->place()};
+  }
+  Provenance from{default_source_, default_confidence_, {}};
+  bool ok = true;
+  const Json* value = &*it;
+  if (it->is_object()) {
+    long_leaf(key, *it, from, ok);
+    if (!ok) return std::nullopt;
+    value = &it->at("value");
+  }
+  from.value = value->is_string() ? value->get<std::string>() : shown(*value);
+  note(key, std::move(from), need);
+  return Leaf{*value, place(key)};
+}
+
+void Reader::note(std::string_view key, Provenance from, Need need) {
+  if (from.source.empty() || from.confidence.empty()) {
+    if (origin_.sources_required && need == Need::Number)
+      state_.problems.add(
+          place(key),
+          fmt::format("a number of a chip file needs \"source\" and \"confidence\" ({}), "
+                      "its own or those of its section",
+                      kConfidenceNames));
+    return;
+  }
+  state_.provenance[dotted(key)] = std::move(from);
+}
+
+void Reader::count(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high,
+                   std::string_view /*doc*/) {
+  std::optional<Leaf> found = leaf(key, Need::Number);
+  if (!found) return;
+  if (override_at(dotted(key))) found->value = scalar_of(found->value.get<std::string>());
+  if (!found->value.is_number_integer()) return wrong(*found, "a whole number");
+  const bool huge = found->value.is_number_unsigned() &&
+                    found->value.get<std::uint64_t>() >
+                        static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::int64_t read =
+      huge ? std::numeric_limits<std::int64_t>::max() : found->value.get<std::int64_t>();
+  if (huge || read < low || read > high)
+    return wrong(*found, fmt::format("a whole number from {} to {}", low, high));
+  value = read;
+}
+
+void Reader::number(std::string_view key, double& value, double low, double high,
+                    std::string_view /*doc*/) {
+  std::optional<Leaf> found = leaf(key, Need::Number);
+  if (!found) return;
+  if (override_at(dotted(key))) found->value = scalar_of(found->value.get<std::string>());
+  if (!found->value.is_number()) return wrong(*found, "a number");
+  const double read = found->value.get<double>();
+  if (!std::isfinite(read) || read < low || read > high)
+    return wrong(*found, fmt::format("a number from {} to {}", low, high));
+  value = read;
+}
+
+void Reader::share(std::string_view key, double& value, std::string_view /*doc*/) {
+  std::optional<Leaf> found = leaf(key, Need::Number);
+  if (!found) return;
+  if (override_at(dotted(key))) found->value = scalar_of(found->value.get<std::string>());
+  if (!found->value.is_number()) return wrong(*found, "a number");
+  const double read = found->value.get<double>();
+  if (!std::isfinite(read) || read <= 0 || read > 1)
+    return wrong(*found, "a number above 0 and at most 1");
+  value = read;
+}
+
+void Reader::read_flag(const Leaf& found, bool& value) {
+  const Json scalar =
+      found.value.is_string() ? scalar_of(found.value.get<std::string>()) : found.value;
+  const bool from_text = found.value.is_string() && !found.place.starts_with("--set ");
+  if (from_text || !scalar.is_boolean()) return wrong(found, "true or false");
+  value = scalar.get<bool>();
+}
+
+void Reader::flag(std::string_view key, bool& value, std::string_view /*doc*/) {
+  if (const std::optional<Leaf> found = leaf(key, Need::Required)) read_flag(*found, value);
+}
+
+void Reader::option_flag(std::string_view key, bool& value, std::string_view /*doc*/) {
+  if (const std::optional<Leaf> found = leaf(key, Need::Optional)) read_flag(*found, value);
+}
+
+void Reader::text(std::string_view key, std::string& value, std::string_view /*doc*/) {
+  const std::optional<Leaf> found = leaf(key, Need::Required);
+  if (!found) return;
+  if (!found->value.is_string() || found->value.get_ref<const std::string&>().empty())
+    return wrong(*found, "a text");
+  value = found->value.get<std::string>();
+}
+
+void Reader::read_choice(const Leaf& found, std::string& value,
+                         std::span<const std::string_view> names) {
+  if (!found.value.is_string()) return wrong(found, quoted_list(names));
+  const std::string& read = found.value.get_ref<const std::string&>();
+  if (std::find(names.begin(), names.end(), read) == names.end()) {
+    const std::vector<std::string> candidates(names.begin(), names.end());
+    return wrong(found, quoted_list(names), base::did_you_mean(read, candidates));
+  }
+  value = read;
+}
+
+void Reader::choice(std::string_view key, std::string& value,
+                    std::span<const std::string_view> names, std::string_view /*doc*/) {
+  if (const std::optional<Leaf> found = leaf(key, Need::Required))
+    read_choice(*found, value, names);
+}
+
+void Reader::option_choice(std::string_view key, std::string& value,
+                           std::span<const std::string_view> names, std::string_view /*doc*/) {
+  if (const std::optional<Leaf> found = leaf(key, Need::Optional))
+    read_choice(*found, value, names);
+}
+
+void Reader::option_number(std::string_view key, std::uint64_t& value, std::string_view /*doc*/) {
+  std::optional<Leaf> found = leaf(key, Need::Optional);
+  if (!found) return;
+  if (override_at(dotted(key))) found->value = scalar_of(found->value.get<std::string>());
+  if (!found->value.is_number_unsigned()) return wrong(*found, "a whole number of at least 0");
+  value = found->value.get<std::uint64_t>();
+}
+
+void Reader::finish() {
+  for (const auto& [key, value] : object_.items()) {
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    // An override that made this key, or one inside it, is the place to mend.
+    const std::string path = dotted(key);
+    const auto made =
+        std::find_if(state_.overrides.begin(), state_.overrides.end(), [&](const Override& change) {
+          return change.path == path || change.path.starts_with(path + ".");
+        });
+    const std::string hint = base::did_you_mean(key, known_);
+    if (made != state_.overrides.end())
+      state_.problems.add(made->place(),
+                          fmt::format("unknown key \"{}\" in {}{}", key, origin_.path, hint));
+    else
+      state_.problems.add(fmt::format("{}: {}/{}", origin_.file, origin_.pointer, key),
+                          "unknown key" + hint);
+  }
+}
+
+}  // namespace trn3sim::config

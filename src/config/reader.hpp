@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The visitor that fills a spec from a JSON object. It collects problems instead of stopping and
+// notes where each number comes from. A leaf is plain or {"value", "source", "confidence"}; an
+// object may hold "source" and "confidence" for the plain leaves in it and below.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/config/quantity_text.hpp"
+
+#include "config/document.hpp"
+#include <fmt/format.h>
+
+namespace trn3sim::config {
+
+// Origin of one value. `confidence` is one of kConfidences.
+struct Provenance {
+  std::string source;
+  std::string confidence;
+  std::string value;  // as written
+};
+
+inline constexpr std::string_view kConfidenceNames =
+    "documented, measured, derived, third_party or assumed";
+
+// What the readers of one run share.
+struct ReadState {
+  base::Problems problems;
+  std::map<std::string, Provenance> provenance;  // by dotted path
+  std::vector<Override> overrides;
+};
+
+class Reader {
+ public:
+  static constexpr bool kReads = true;
+
+  // What a document is: the label of its file, its place in the run ("chip"), and whether each of
+  // its numbers must carry source and confidence.
+  struct Origin {
+    std::string file;
+    std::string pointer;
+    std::string path;
+    bool sources_required = false;
+  };
+
+  Reader(const Json& object, Origin origin, ReadState& state);
+
+  template <class S>
+  void section(std::string_view key, S& spec, std::string_view /*doc*/) {
+    if (const Json* object = child(key, true)) read_section(key, *object, spec);
+  }
+  template <class S>
+  void optional_section(std::string_view key, S& spec, bool /*present*/, std::string_view /*doc*/) {
+    if (const Json* object = child(key, false)) read_section(key, *object, spec);
+  }
+
+  void count(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high,
+             std::string_view doc);
+  void number(std::string_view key, double& value, double low, double high, std::string_view doc);
+  void share(std::string_view key, double& value, std::string_view doc);
+  void flag(std::string_view key, bool& value, std::string_view doc);
+  void text(std::string_view key, std::string& value, std::string_view doc);
+  void choice(std::string_view key, std::string& value, std::span<const std::string_view> names,
+              std::string_view doc);
+  void option_flag(std::string_view key, bool& value, std::string_view doc);
+  void option_choice(std::string_view key, std::string& value,
+                     std::span<const std::string_view> names, std::string_view doc);
+  void option_number(std::string_view key, std::uint64_t& value, std::string_view doc);
+
+  template <class Q>
+  void positive(std::string_view key, Q& value, std::string_view /*doc*/) {
+    quantity(key, value, true);
+  }
+  template <class Q>
+  void non_negative(std::string_view key, Q& value, std::string_view /*doc*/) {
+    quantity(key, value, false);
+  }
+
+  // A key that the caller reads itself: it is known from now on.
+  void known(std::string_view key) { known_.emplace_back(key); }
+
+  // Reports the keys that nothing asked for. Call it last.
+  void finish();
+
+  // "trn3.json: /dma/queues", or "--set ..." where an override put the value.
+  [[nodiscard]] std::string place(std::string_view key) const;
+
+ private:
+  struct Leaf {
+    Json value;  // an override's text is already turned into JSON
+    std::string place;
+  };
+  enum class Need { Optional, Required, Number };
+
+  Reader(const Json& object, Origin origin, ReadState& state, const Reader& parent);
+  template <class S>
+  void read_section(std::string_view key, const Json& object, S& spec) {
+    Origin origin{origin_.file, fmt::format("{}/{}", origin_.pointer, key), dotted(key),
+                  origin_.sources_required};
+    Reader reader(object, std::move(origin), state_, *this);
+    describe(reader, spec);
+    reader.finish();
+  }
+  void read_defaults();
+  [[nodiscard]] const Json* child(std::string_view key, bool required);
+  // The leaf at `key`; nothing if it is missing or wrong as a leaf (then a problem is noted).
+  [[nodiscard]] std::optional<Leaf> leaf(std::string_view key, Need need);
+  void long_leaf(std::string_view key, const Json& written, Provenance& from, bool& ok);
+  void note(std::string_view key, Provenance from, Need need);
+  [[nodiscard]] const Override* override_at(std::string_view path) const;
+  [[nodiscard]] std::string dotted(std::string_view key) const;
+  void wrong(const Leaf& found, std::string_view expected, std::string_view hint = "");
+  void read_choice(const Leaf& found, std::string& value, std::span<const std::string_view> names);
+  void read_flag(const Leaf& found, bool& value);
+
+  template <class Q>
+  void quantity(std::string_view key, Q& value, bool above_zero) {
+    const std::optional<Leaf> found = leaf(key, Need::Number);
+    if (!found) return;
+    if (!found->value.is_string()) return wrong(*found, quantity_sample<Q>());
+    const auto parsed = parse_quantity<Q>(found->value.template get_ref<const std::string&>());
+    if (const auto* error = std::get_if<QuantityError>(&parsed))
+      return wrong(*found, error->expected);
+    const Q read = std::get<Q>(parsed);
+    if (read.count() < 0 || (above_zero && read.count() == 0))
+      return wrong(*found, above_zero ? "a quantity above zero" : "a quantity of at least zero");
+    value = read;
+  }
+
+  const Json& object_;
+  Origin origin_;
+  ReadState& state_;
+  std::string default_source_, default_confidence_;
+  std::vector<std::string> known_;
+};
+
+}  // namespace trn3sim::config

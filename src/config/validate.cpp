@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "config/validate.hpp"
+
+#include "trn3sim/config/quantity_text.hpp"
+
+#include <fmt/format.h>
+
+namespace trn3sim::config {
+namespace {
+
+// Adds problems under one object of a file.
+class Rules {
+ public:
+  Rules(std::string place, base::Problems& problems)
+      : place_(std::move(place)), problems_(problems) {}
+  void require(bool holds, const char* key, const std::string& what) {
+    if (!holds) problems_.add(fmt::format("{}/{}", place_, key), what);
+  }
+
+ private:
+  std::string place_;
+  base::Problems& problems_;
+};
+
+void check_chip(const ChipSpec& chip, Rules& rules) {
+  rules.require(chip.cores % chip.stacks == 0, "cores",
+                fmt::format("{} cores do not divide over {} HBM stacks", chip.cores, chip.stacks));
+  rules.require(chip.stacks % chip.dies == 0, "stacks",
+                fmt::format("{} HBM stacks do not divide over {} dies", chip.stacks, chip.dies));
+  rules.require(chip.cores_per_stack() % chip.logical_core_size == 0 &&
+                    chip.cores_per_stack() >= chip.logical_core_size,
+                "logical_core_size",
+                fmt::format("a logical core of {} needs whole groups among the {} cores of a stack",
+                            chip.logical_core_size, chip.cores_per_stack()));
+  rules.require(chip.dma.plateau_rate <= chip.dma.bus_rate, "dma/plateau_rate",
+                fmt::format("{} is above bus_rate {}", quantity_text(chip.dma.plateau_rate),
+                            quantity_text(chip.dma.bus_rate)));
+}
+
+void check_arrays(const ChipSpec& chip, Rules& rules) {
+  const std::int64_t usable = chip.sbuf.usable_per_partition.count() * chip.sbuf.partitions;
+  rules.require(usable <= chip.sbuf.capacity.count(), "sbuf/usable_per_partition",
+                fmt::format("{} partitions of {} are more than the capacity {}",
+                            chip.sbuf.partitions, quantity_text(chip.sbuf.usable_per_partition),
+                            quantity_text(chip.sbuf.capacity)));
+  const std::int64_t banks =
+      chip.psum.bank_bytes_per_partition.count() * chip.psum.banks * chip.sbuf.partitions;
+  rules.require(banks <= chip.psum.capacity.count(), "psum/banks",
+                fmt::format("{} banks of {} in {} partitions are more than the capacity {}",
+                            chip.psum.banks, quantity_text(chip.psum.bank_bytes_per_partition),
+                            chip.sbuf.partitions, quantity_text(chip.psum.capacity)));
+  rules.require(chip.tensor.rows <= chip.sbuf.partitions, "tensor/rows",
+                fmt::format("{} rows need as many SBUF partitions, there are {}", chip.tensor.rows,
+                            chip.sbuf.partitions));
+  bool any = false;
+  for (std::size_t i = 0; i < base::kDTypes; ++i) {
+    const bool supported = chip.tensor.macs_per_pe_cycle[i] > 0;
+    any = any || supported;
+    const std::string key = fmt::format("energy/mac/{}", base::name(static_cast<base::DType>(i)));
+    rules.require(!supported || chip.energy.mac[i].count() > 0, key.c_str(),
+                  "the format is supported (tensor/macs_per_pe_cycle), so a MAC costs energy: "
+                  "expected above zero");
+  }
+  rules.require(any, "tensor/macs_per_pe_cycle", "no format is supported: expected one above zero");
+}
+
+void check_hbm(const ChipSpec& chip, Rules& rules) {
+  const HbmSpec& hbm = chip.hbm;
+  const std::int64_t banks = hbm.sids * hbm.bank_groups * hbm.banks_per_group;
+  const std::int64_t row_set = hbm.row.count() * banks * hbm.channels * hbm.pseudo_channels;
+  rules.require(hbm.row.count() % hbm.burst.count() == 0, "hbm/row",
+                fmt::format("{} is no multiple of burst {}", quantity_text(hbm.row),
+                            quantity_text(hbm.burst)));
+  rules.require(
+      hbm.interleave.count() % hbm.burst.count() == 0 &&
+          hbm.row.count() % hbm.interleave.count() == 0,
+      "hbm/interleave",
+      fmt::format("{} must be a multiple of burst {} and divide row {}",
+                  quantity_text(hbm.interleave), quantity_text(hbm.burst), quantity_text(hbm.row)));
+  rules.require(
+      hbm.capacity.count() % row_set == 0, "hbm/capacity",
+      fmt::format("{} gives no whole number of rows to each of the {} banks of a stack",
+                  quantity_text(hbm.capacity), banks * hbm.channels * hbm.pseudo_channels));
+  rules.require(Int128(chip.cores_per_stack()) * hbm.reserved.count() < hbm.capacity.count(),
+                "hbm/reserved",
+                fmt::format("{} for each of the {} cores of a stack leaves nothing of {}",
+                            quantity_text(hbm.reserved), chip.cores_per_stack(),
+                            quantity_text(hbm.capacity)));
+  rules.require(hbm.t_rrd_s <= hbm.t_rrd_l, "hbm/t_rrd_l",
+                fmt::format("{} is below t_rrd_s {}", quantity_text(hbm.t_rrd_l),
+                            quantity_text(hbm.t_rrd_s)));
+  rules.require(hbm.refresh != "all_bank" || hbm.t_rfc_all_bank < hbm.t_refi, "hbm/t_rfc_all_bank",
+                fmt::format("{} leaves no time within t_refi {}", quantity_text(hbm.t_rfc_all_bank),
+                            quantity_text(hbm.t_refi)));
+  rules.require(hbm.refresh != "per_bank" || hbm.t_rfc_per_bank < hbm.t_refi, "hbm/t_rfc_per_bank",
+                fmt::format("{} leaves no time within t_refi {}", quantity_text(hbm.t_rfc_per_bank),
+                            quantity_text(hbm.t_refi)));
+}
+
+void check_fabric(const FabricSpec& fabric, Rules& rules) {
+  if (fabric.type != "paired_planes") return;
+  rules.require(
+      fabric.chips_per_server % 2 == 0, "chips_per_server",
+      fmt::format("chips come in pairs: expected an even number, got {}", fabric.chips_per_server));
+  const bool whole = fabric.servers % fabric.servers_per_rack == 0;
+  rules.require(whole, "servers",
+                fmt::format("{} servers do not fill racks of {} (servers_per_rack)", fabric.servers,
+                            fabric.servers_per_rack));
+  const std::int64_t racks = fabric.servers / fabric.servers_per_rack;
+  rules.require(
+      !whole || racks <= 2, "servers",
+      fmt::format("{} racks; chips are wired to one partner rack, so expected 1 or 2 racks",
+                  racks));
+}
+
+}  // namespace
+
+void validate(const SystemSpec& system, const std::string& chip_place,
+              const std::string& fabric_place, base::Problems& problems) {
+  Rules chip(chip_place, problems);
+  check_chip(system.chip, chip);
+  check_arrays(system.chip, chip);
+  check_hbm(system.chip, chip);
+  Rules fabric(fabric_place, problems);
+  check_fabric(system.fabric, fabric);
+}
+
+}  // namespace trn3sim::config

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/config/run_spec.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace trn3sim::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string error_of(const std::string& config, const std::vector<std::string>& overrides) {
+  try {
+    load_run(config, overrides);
+  } catch (const base::UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool is_assumed(const RunSpec& run, const std::string& path) {
+  for (const AssumedNumber& number : run.assumed)
+    if (number.path == path) return true;
+  return false;
+}
+
+// A directory of its own, removed at the end.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("trn3sim_config_" + std::to_string(getpid()))) {
+    fs::create_directories(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  fs::path write(const std::string& name, const std::string& text) const {
+    fs::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name) << text;
+    return path_ / name;
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+TEST(LoadRun, ShippedSystemsLoad) {
+  EXPECT_EQ(load_run("chip1.json", {}).system.chips(), 1);
+  EXPECT_EQ(load_run("instance16.json", {}).system.chips(), 16);
+  EXPECT_EQ(load_run("ultraserver64.json", {}).system.chips(), 64);
+}
+
+TEST(LoadRun, Trainium3HasThePublishedPeaks) {
+  const ChipSpec chip = load_run("chip1.json", {}).system.chip;
+  // 2 x 128 x 128 PEs x 2.4 GHz x 8 cores = 629.1 TFLOPS bf16; x 4 = 2516.6 MXFP8 (published:
+  // 2517).
+  EXPECT_NEAR(chip.peak_flops_per_core(base::DType::Bf16) * 8, 629.1456e12, 1e6);
+  EXPECT_NEAR(chip.peak_flops_per_core(base::DType::Mxfp8) * 8, 2517e12, 1e12);
+  // 4 stacks x 36 GiB = 144 GiB; 128 engines x 38.4 GB/s = the HBM's 4915.2 GB/s.
+  EXPECT_EQ(chip.hbm.capacity.count() * chip.stacks, 144LL << 30);
+  EXPECT_EQ(chip.dma.bus_rate.count() * chip.dma.engines * chip.cores, chip.hbm.bandwidth.count());
+  // 36 GiB / (32 pseudo-channels x 48 banks x 1 KiB) = 24,576 rows.
+  const std::int64_t banks = chip.hbm.channels * chip.hbm.pseudo_channels * chip.hbm.sids *
+                             chip.hbm.bank_groups * chip.hbm.banks_per_group;
+  EXPECT_EQ(chip.hbm.capacity.count() / (banks * chip.hbm.row.count()), 24'576);
+  EXPECT_EQ(chip.energy.mac[static_cast<std::size_t>(base::DType::Bf16)].count(), Int128(420'000));
+}
+
+TEST(LoadRun, DumpLoadsBackToTheSameRun) {
+  const Folder folder;
+  for (const char* name : {"chip1.json", "instance16.json", "ultraserver64.json"}) {
+    const RunSpec run = load_run(name, {"compile.level=stock", "run.seed=7"});
+    const RunSpec again = load_run(folder.write("dump.json", run.resolved_json).string(), {});
+    EXPECT_EQ(again.resolved_json, run.resolved_json);
+    EXPECT_EQ(again.assumed.size(), run.assumed.size());
+    EXPECT_EQ(again.seed, 7U);
+    EXPECT_FALSE(again.compile.fusion);
+  }
+}
+
+TEST(LoadRun, AssumedNumbersAreSortedAndHaveReasons) {
+  const RunSpec run = load_run("ultraserver64.json", {});
+  ASSERT_GT(run.assumed.size(), 0U);
+  for (std::size_t i = 0; i < run.assumed.size(); ++i) {
+    EXPECT_FALSE(run.assumed[i].reason.empty());
+    if (i > 0) {
+      EXPECT_LT(run.assumed[i - 1].path, run.assumed[i].path);
+    }
+  }
+  EXPECT_TRUE(is_assumed(run, "chip.on_chip.stack_link"));
+  EXPECT_TRUE(is_assumed(run, "fabric.switch_latency"));
+  EXPECT_FALSE(is_assumed(run, "chip.hbm.bandwidth"));  // published
+  EXPECT_FALSE(
+      is_assumed(run, "chip.energy.mac.bf16"));  // its table overrides the section's "assumed"
+}
+
+TEST(Overrides, ReplaceValuesOfEveryKind) {
+  const RunSpec run =
+      load_run("ultraserver64.json",
+               {"chip.hbm.bandwidth=6.0TB/s", "chip.dma.engines=8", "chip.hbm.derate=1",
+                "chip.hbm.refresh=none", "chip.tensor.background_transpose=false",
+                "fabric.pair.bandwidth=256 GB/s", "name=what if", "chip.energy.mac.bf16=0.5 pJ",
+                "run.seed=9", "run.shuffle=3"});
+  EXPECT_EQ(run.system.chip.hbm.bandwidth.count(), 6'000'000'000'000);
+  EXPECT_EQ(run.system.chip.dma.engines, 8);
+  EXPECT_EQ(run.system.chip.hbm.derate, 1.0);
+  EXPECT_EQ(run.system.chip.hbm.refresh, "none");
+  EXPECT_FALSE(run.system.chip.tensor.background_transpose);
+  EXPECT_EQ(run.system.fabric.pair.bandwidth.count(), 256'000'000'000);
+  EXPECT_EQ(run.system.name, "what if");
+  EXPECT_EQ(run.system.chip.energy.mac[static_cast<std::size_t>(base::DType::Bf16)].count(),
+            Int128(500'000));
+  EXPECT_EQ(run.seed, 9U);
+  EXPECT_EQ(run.shuffle, 3U);
+}
+
+TEST(Overrides, LastOneWins) {
+  EXPECT_EQ(
+      load_run("chip1.json", {"chip.dma.engines=8", "chip.dma.engines=4"}).system.chip.dma.engines,
+      4);
+}
+
+TEST(Overrides, SetNumbersAreNoLongerAssumed) {
+  EXPECT_TRUE(is_assumed(load_run("chip1.json", {}), "chip.energy.tdp"));
+  const RunSpec run = load_run("chip1.json", {"chip.energy.tdp=900 W"});
+  EXPECT_FALSE(is_assumed(run, "chip.energy.tdp"));
+  const auto tdp = nlohmann::json::parse(run.resolved_json)["chip"]["energy"]["tdp"];
+  EXPECT_EQ(tdp["value"], "900 W");
+  EXPECT_EQ(tdp["source"], "--set");
+}
+
+TEST(Overrides, MistakesNameTheOverride) {
+  EXPECT_EQ(error_of("chip1.json", {"chip.hbm.bandwith=6TB/s"}),
+            "--set chip.hbm.bandwith=6TB/s: unknown key \"bandwith\" in chip.hbm; did you mean "
+            "\"bandwidth\"?");
+  EXPECT_EQ(error_of("chip1.json", {"chip.hbn.bandwidth=6TB/s"}),
+            "--set chip.hbn.bandwidth=6TB/s: unknown key \"hbn\" in chip; did you mean \"hbm\"?");
+  EXPECT_EQ(error_of("chip1.json", {"chap.hbm.bandwidth=6TB/s"}),
+            "--set chap.hbm.bandwidth=6TB/s: unknown path \"chap.hbm.bandwidth\"; it starts with "
+            "one of chip, fabric, "
+            "name, compile, run; did you mean \"chip\"?");
+  EXPECT_EQ(error_of("chip1.json", {"chip.hbm.bandwidth=6"}),
+            "--set chip.hbm.bandwidth=6: expected a quantity such as \"4.9 TB/s\", got \"6\"");
+  EXPECT_EQ(error_of("chip1.json", {"chip.dma.engines=3.7"}),
+            "--set chip.dma.engines=3.7: expected a whole number, got 3.7");
+  EXPECT_EQ(error_of("chip1.json", {"chip.hbm=6TB/s"}),
+            "--set chip.hbm=6TB/s: expected an object, got \"6TB/s\"");
+  EXPECT_EQ(error_of("chip1.json", {"chip.hbm.bandwidth.value=6TB/s"}),
+            "--set chip.hbm.bandwidth.value=6TB/s: chip.hbm.bandwidth is a single value, it has no "
+            "\"value\"");
+  EXPECT_EQ(error_of("chip1.json", {"chip.hbm.bandwidth"}),
+            "--set chip.hbm.bandwidth: expected path=value, such as chip.hbm.bandwidth=6.0TB/s");
+  EXPECT_EQ(error_of("chip1.json", {"run.seed=-1"}),
+            "--set run.seed=-1: expected a whole number of at least 0, got -1");
+}
+
+TEST(Compile, LevelsSetTheSwitches) {
+  const CompileSpec tuned = load_run("chip1.json", {}).compile;
+  EXPECT_EQ(tuned.level, "tuned");
+  EXPECT_TRUE(tuned.fusion && tuned.flash_attention && tuned.prefetch && tuned.fast_exponential);
+  const CompileSpec stock = load_run("chip1.json", {"compile.level=stock"}).compile;
+  EXPECT_TRUE(stock.flash_attention);
+  EXPECT_FALSE(stock.fusion || stock.prefetch || stock.fast_exponential);
+  const CompileSpec ideal = load_run("chip1.json", {"compile.level=ideal"}).compile;
+  EXPECT_TRUE(ideal.fusion && ideal.flash_attention && ideal.prefetch && ideal.fast_exponential);
+}
+
+TEST(Compile, SwitchesWinOverTheLevelInAnyOrder) {
+  for (const auto& overrides :
+       {std::vector<std::string>{"compile.prefetch=true", "compile.level=stock"},
+        std::vector<std::string>{"compile.level=stock", "compile.prefetch=true"}}) {
+    const CompileSpec compile = load_run("chip1.json", overrides).compile;
+    EXPECT_TRUE(compile.prefetch);
+    EXPECT_FALSE(compile.fusion);
+  }
+  EXPECT_EQ(error_of("chip1.json", {"compile.level=tunned"}),
+            "--set compile.level=tunned: expected \"stock\", \"tuned\" or \"ideal\", got "
+            "\"tunned\"; did you mean \"tuned\"?");
+  EXPECT_EQ(error_of("chip1.json", {"compile.fusion=1"}),
+            "--set compile.fusion=1: expected true or false, got \"1\"");
+}
+
+TEST(SearchPath, EnvironmentComesBeforeTheShippedFiles) {
+  const Folder folder;
+  folder.write(
+      "chip1.json",
+      R"({"kind": "system", "name": "mine", "chip": "chips/trn3.json", "fabric": {"type": "none"}})");
+  setenv("TRN3SIM_CONFIG_PATH", ("/nowhere:" + folder.path().string()).c_str(), 1);
+  const RunSpec run = load_run("chip1.json", {});
+  unsetenv("TRN3SIM_CONFIG_PATH");
+  EXPECT_EQ(run.config_file, folder.path() / "chip1.json");
+  EXPECT_EQ(run.system.name, "mine");  // its chip file comes from the shipped configs
+  EXPECT_EQ(load_run("chip1.json", {}).system.name, "one Trainium3 chip");
+}
+
+TEST(SearchPath, ChipFileNextToTheSystemFileWins) {
+  const Folder folder;
+  const fs::path system = folder.write(
+      "s.json",
+      R"({"kind": "system", "name": "s", "chip": "chips/trn3.json", "fabric": {"type": "none"}})");
+  std::ifstream shipped(std::string(TRN3SIM_SOURCE_DIR) + "/configs/chips/trn3.json");
+  std::string text{std::istreambuf_iterator<char>(shipped), std::istreambuf_iterator<char>()};
+  text.replace(text.find("Trainium3"), 9, "Other");
+  folder.write("chips/trn3.json", text);
+  EXPECT_EQ(load_run(system.string(), {}).system.chip.name, "Other");
+  EXPECT_EQ(load_run("chip1.json", {"chip=" + (folder.path() / "chips/trn3.json").string()})
+                .system.chip.name,
+            "Other");
+}
+
+TEST(SearchPath, TracesAreFoundInTraceFolders) {
+  const Folder folder;
+  folder.write("traces/a.trace", "x");
+  folder.write("a.trace", "x");
+  folder.write("b.trace", "x");
+  setenv("TRN3SIM_CONFIG_PATH", folder.path().c_str(), 1);
+  EXPECT_EQ(find_trace("a.trace"), folder.path() / "traces/a.trace");
+  EXPECT_EQ(find_trace("b.trace"), folder.path() / "b.trace");
+  EXPECT_EQ(find_trace((folder.path() / "a.trace").string()), folder.path() / "a.trace");
+  std::string message;
+  try {
+    find_trace("aa.trace");
+  } catch (const base::UserError& error) {
+    message = error.what();
+  }
+  unsetenv("TRN3SIM_CONFIG_PATH");
+  EXPECT_EQ(message.find("aa.trace: no such trace file; looked for aa.trace, " +
+                         (folder.path() / "traces/aa.trace").string()),
+            0U)
+      << message;
+  EXPECT_NE(message.find("did you mean \"a.trace\"?"), std::string::npos) << message;
+}
+
+TEST(SearchPath, MissingConfigSuggestsTheNearest) {
+  const std::string message = error_of("ultraserver46.json", {});
+  EXPECT_EQ(message.find(
+                "ultraserver46.json: no such configuration file; looked for ultraserver46.json, "),
+            0U)
+      << message;
+  EXPECT_NE(message.find("did you mean \"ultraserver64.json\"?"), std::string::npos) << message;
+}
+
+TEST(LoadRun, SystemWithoutAssumedSourcesOfItsOwnIsAccepted) {
+  const Folder folder;
+  const fs::path system =
+      folder.write("s.json", R"({"kind": "system", "name": "s", "chip": "chips/trn3.json", "fabric":
+      {"type": "paired_planes", "servers": 2, "chips_per_server": 2, "servers_per_rack": 2,
+       "pair": {"bandwidth": "1 GB/s", "latency": "1ns"}, "switched": {"bandwidth": "1GB/s", "latency": "1 ns"},
+       "switch_latency": "1 ns"}})");
+  EXPECT_EQ(load_run(system.string(), {}).system.chips(), 4);
+}
+
+}  // namespace
+}  // namespace trn3sim::config
