@@ -46,7 +46,7 @@ struct Attention {
 // derived from the function's operands and dtype.
 struct Vec {
   std::string fn;
-  std::int64_t elems = 0;
+  std::int64_t elems = 0;        // output elements (input, if nothing is written)
   std::optional<std::int64_t> rd, wr;
   std::optional<DType> dtype;
   std::int32_t fuse = -1;        // index of the gemm in this block whose epilogue it is, or -1
@@ -54,7 +54,11 @@ struct Vec {
 
 enum class CollectiveKind : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, Barrier };
 
-// `in` and `out` are bytes per rank. `group` names mesh axes, e.g. "tp" or "dp+tp".
+// "all_reduce", "all_gather", ...: the names of the file.
+std::string_view collective_name(CollectiveKind kind);
+
+// `in` and `out` are bytes per rank. `group` names mesh axes in mesh order, e.g. "tp" or
+// "dp+tp".
 struct Collective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   std::string group;
@@ -162,9 +166,14 @@ struct Totals {
 };
 Totals scan(const Program& program, std::int64_t rank);
 
-// FLOP of one op: model work with full attention, and with causal attention as half.
+// FLOP of one op: model work with full attention, and with causal attention as half. Gemms, attention
+// (forward 2, backward 4 products of the scores' size) and opaque work count; vector work does not,
+// nor does an op marked `recompute`.
 double flop_full(const Op& op);
 double flop_causal(const Op& op);
+// Work done again: all of an op marked `recompute`, and the scores of an attention backward pass
+// (1 product, full attention).
+double flop_recompute(const Op& op);
 
 // Peak HBM bytes of a rank: header entries plus live activations.
 std::int64_t peak_memory_bytes(const Program& program, std::int64_t rank);

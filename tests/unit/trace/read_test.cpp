@@ -1,0 +1,3 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
