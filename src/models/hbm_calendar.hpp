@@ -69,6 +69,7 @@ class SlotBits {
       }
     }
   }
+  [[nodiscard]] std::uint64_t word(std::int64_t word) const { return at(word); }
   void zero_word(std::int64_t word) { at(word) = 0; }
   void clear() { words_.fill(0); }
 
@@ -91,7 +92,7 @@ class GroupedBits {
  public:
   explicit GroupedBits(std::int64_t groups) : groups_(groups) {}
   void clear() {
-    base_ = 0;
+    base_ = full_ = 0;
     all_.clear();
     for (auto& group : group_) group.clear();
   }
@@ -108,12 +109,20 @@ class GroupedBits {
     base_ = wanted;
   }
   [[nodiscard]] std::int64_t clamp(std::int64_t s) const { return s < base_ * 64 ? base_ * 64 : s; }
+  // `earliest`, or the start of the first word that is not full.
+  [[nodiscard]] std::int64_t first_open(std::int64_t earliest) {
+    if (full_ < base_) full_ = base_;
+    while (full_ < base_ + kWords - 1 && all_.word(full_) == ~std::uint64_t{0}) ++full_;
+    return earliest < full_ * 64 ? full_ * 64 : earliest;
+  }
+  [[nodiscard]] std::int64_t base_word() const { return base_; }
   SlotBits<kWords>& all() { return all_; }
   SlotBits<kWords>& group(std::int64_t g) { return group_[static_cast<std::size_t>(g)]; }
 
  private:
   std::int64_t groups_;
-  std::int64_t base_ = 0;
+  std::int64_t base_ = 0;  // first valid word
+  std::int64_t full_ = 0;  // all words before it are full
   SlotBits<kWords> all_;
   std::array<SlotBits<kWords>, kMaxBankGroups> group_{};
 };
@@ -126,45 +135,62 @@ class ColumnCalendar {
   ColumnCalendar(std::int64_t groups, std::int64_t stride, std::int64_t period4)
       : bits_(groups), stride_(stride), gap_(period4 - 3 * stride) {
     if (gap_ < 1) gap_ = 1;
+    for (std::size_t n = 1; n < pattern_.size(); ++n) {
+      pattern_[n] = pattern_[n - 1] | std::uint64_t{1} << (static_cast<std::int64_t>(n - 1) * stride);
+    }
   }
-  void clear() { bits_.clear(); }
+  void clear() {
+    bits_.clear();
+    writes_.clear();
+  }
   // Books `n` (1..4) columns of `group` at the first fit at or after `earliest`; returns the start.
-  std::int64_t book(std::int64_t group, std::int64_t n, std::int64_t earliest) {
-    std::int64_t s = bits_.clamp(earliest);
+  // Reads keep out of the slots that `keep_reads_out` named.
+  std::int64_t book(std::int64_t group, std::int64_t n, std::int64_t earliest, bool write) {
     const std::int64_t span = (n - 1) * stride_;
     auto& of_group = bits_.group(group);
+    std::int64_t s = bits_.first_open(earliest);
     for (;; s += 64 - span) {
-      bits_.reach(s + 191);
-      const std::uint64_t open = ~(bits_.all().window(s) | of_group.window(s));
+      reach(s + 191);
+      std::uint64_t taken = bits_.all().window(s) | of_group.window(s);
+      if (!write) taken |= writes_.window(s);
+      const std::uint64_t open = ~taken;
+      const std::uint64_t pair = open & (open >> stride_);
       std::uint64_t fit = open;
-      for (std::int64_t i = 1; i < n; ++i) fit &= open >> (i * stride_);
+      if (n == 4) {
+        fit = pair & (pair >> (2 * stride_));
+      } else if (n > 1) {
+        fit = n == 2 ? pair : pair & (open >> (2 * stride_));
+      }
       if (fit != 0) {
         s += std::countr_zero(fit);
         break;
       }
     }
-    std::uint64_t pattern = 1;
-    for (std::int64_t i = 1; i < n; ++i) pattern |= std::uint64_t{1} << (i * stride_);
-    bits_.all().put(s, pattern);
+    bits_.all().put(s, pattern_[static_cast<std::size_t>(n)]);
     of_group.range<true>(bits_.clamp(s - gap_ + 1), s + span + gap_ - 1);
     return s;
   }
   [[nodiscard]] std::int64_t span(std::int64_t n) const { return (n - 1) * stride_; }
-  void block(std::int64_t first, std::int64_t last) {
-    bits_.reach(last + 1);
+  void keep_reads_out(std::int64_t first, std::int64_t last) {
+    reach(last + 1);
     first = bits_.clamp(first);
-    if (first <= last) bits_.all().range<true>(first, last);
-  }
-  void unblock(std::int64_t first, std::int64_t last) {
-    bits_.reach(last + 1);
-    first = bits_.clamp(first);
-    if (first <= last) bits_.all().range<false>(first, last);
+    if (first <= last) writes_.range<true>(first, last);
   }
 
  private:
-  GroupedBits<8> bits_;
+  void reach(std::int64_t last) {
+    const std::int64_t before = bits_.base_word();
+    bits_.reach(last);
+    const std::int64_t after = bits_.base_word();
+    const std::int64_t fresh = after - before < kWords ? after - before : kWords;
+    for (std::int64_t i = 0; i < fresh; ++i) writes_.zero_word(after + kWords - 1 - i);
+  }
+  static constexpr int kWords = 8;
+  GroupedBits<kWords> bits_;
+  SlotBits<kWords> writes_;
   std::int64_t stride_;
   std::int64_t gap_;
+  std::array<std::uint64_t, 5> pattern_{};  // by number of columns
 };
 
 // Row activations: one slot is tRRD_S, at most four in `window` consecutive slots (tFAW), and
@@ -181,7 +207,7 @@ class ActivateCalendar {
     booked_.clear();
   }
   std::int64_t book(std::int64_t group, std::int64_t earliest) {
-    std::int64_t s = blocked_.clamp(earliest);
+    std::int64_t s = blocked_.first_open(earliest);
     auto& of_group = blocked_.group(group);
     for (;; s += 64) {
       reach(s + 191);
@@ -194,7 +220,7 @@ class ActivateCalendar {
     booked_.put(s, 1);
     blocked_.all().put(s, 1);
     for (std::int64_t w = blocked_.clamp(s - window_ + 1); w <= s; ++w) {
-      if (std::popcount(booked_.window(w) & mask_) >= 4) {
+      if (four_or_more(booked_.window(w) & mask_)) {
         blocked_.all().range<true>(w, w + window_ - 1);
       }
     }
@@ -203,10 +229,14 @@ class ActivateCalendar {
   }
 
  private:
+  static bool four_or_more(std::uint64_t bits) {
+    for (int i = 0; i < 3; ++i) bits &= bits - 1;
+    return bits != 0;
+  }
   void reach(std::int64_t last) {
-    const std::int64_t before = blocked_.clamp(0) >> 6;
+    const std::int64_t before = blocked_.base_word();
     blocked_.reach(last);
-    const std::int64_t after = blocked_.clamp(0) >> 6;
+    const std::int64_t after = blocked_.base_word();
     const std::int64_t fresh = after - before < kWords ? after - before : kWords;
     for (std::int64_t i = 0; i < fresh; ++i) booked_.zero_word(after + kWords - 1 - i);
   }
