@@ -35,7 +35,7 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
     refuse("derate", "found " + std::to_string(spec.derate) + "; expected above 0 and at most 1");
   }
   if (spec.bank_groups > kMaxBankGroups) {
-    refuse("bank_groups", "found " + std::to_string(spec.bank_groups) + "; at most 8 are modelled");
+    refuse("bank_groups", "found " + std::to_string(spec.bank_groups) + "; at most 6 are modelled");
   }
   peak = spec.bandwidth.count() / stacks;
   const std::int64_t pseudo_channels = spec.channels * spec.pseudo_channels;
@@ -79,14 +79,15 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
                           "\"; expected \"per_bank\", \"all_bank\" or \"none\"");
   }
   if (refresh != Refresh::None && refi < banks) require_positive(0, "t_refi");
-  write_batch = std::max<std::int64_t>(spec.queue_depth / spec.pseudo_channels, 4);
+  // A full write queue drains to empty; about half as many again arrive meanwhile and join.
+  write_batch = std::max<std::int64_t>(spec.queue_depth * 3 / (2 * spec.pseudo_channels), 4);
 }
 
 PseudoChannel::PseudoChannel(const HbmTiming& timing)
     : t_(&timing),
       banks_(static_cast<std::size_t>(timing.banks)),
-      columns_(timing.bank_groups, timing.stride, timing.period4),
-      acts_(timing.bank_groups, timing.faw_slots, timing.rrd_l_slots),
+      columns_(timing.stride, timing.period4),
+      acts_(timing.faw_slots, timing.rrd_l_slots),
       column_grid_(timing.slot, 0),
       act_grid_(timing.act_slot, 0) {
   queue_.reserve(static_cast<std::size_t>(timing.write_batch) + 4);
