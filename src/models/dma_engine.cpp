@@ -81,8 +81,7 @@ void DmaEngine::update_next() {
   for (std::uint64_t set = occupied_; set != 0; set &= set - 1)
     ring_gate = std::min(ring_gate, rings_[std::size_t(std::countr_zero(set))].gate);
   next_ = std::max(ring_gate, bus_free_);
-  if (descriptors_ >= spec_.outstanding)
-    next_ = std::max(next_, in_flight_[in_flight_head_].done);
+  if (descriptors_ >= spec_.outstanding) next_ = std::max(next_, in_flight_[in_flight_head_].done);
 }
 
 base::Time DmaEngine::packet_time(std::int64_t bytes, std::int64_t descriptors, bool write,
@@ -120,8 +119,10 @@ DmaPacket DmaEngine::start(base::Time now) {
   p.read_modify_write = part.write && part.accumulate;
   p.address = part.address + ring.rows_done * part.row_bytes + ring.row_offset;
   if (ring.row_offset == 0 && part.row_bytes <= spec_.packet.count()) {
+    // At most half the window, so that two packets are in flight.
     const std::int64_t room = std::max<std::int64_t>(
-        1, std::min(spec_.packet.count() / part.row_bytes, spec_.outstanding - descriptors_));
+        1, std::min({spec_.packet.count() / part.row_bytes, spec_.outstanding / 2,
+                     spec_.outstanding - descriptors_}));
     p.descriptors = std::min(room, part.rows - ring.rows_done);
     p.bytes = p.descriptors * part.row_bytes;
     ring.rows_done += p.descriptors;
@@ -155,8 +156,7 @@ DmaPacket DmaEngine::start(base::Time now) {
 base::Time DmaEngine::finish(const DmaPacket& packet, base::Time memory_done) {
   const base::Time done = std::max(packet.moved, memory_done);
   // The window is first in, first out: a packet leaves it after the packets before it.
-  const base::Time leaves =
-      in_flight_.empty() ? done : std::max(done, in_flight_.back().done);
+  const base::Time leaves = in_flight_.empty() ? done : std::max(done, in_flight_.back().done);
   in_flight_.push_back({leaves, packet.descriptors});
   descriptors_ += packet.descriptors;
   Ring& ring = rings_[std::size_t(packet.queue)];

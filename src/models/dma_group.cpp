@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::int64_t kAlignment = 4096;
 
-std::int64_t align_down(std::int64_t bytes) { return bytes / kAlignment * kAlignment; }
+std::int64_t align_down(std::int64_t bytes) {
+  return bytes / kAlignment * kAlignment;
+}
 
 bool later(const DmaCompletion& a, const DmaCompletion& b) {
   return std::tie(a.at, a.order) > std::tie(b.at, b.order);
@@ -49,8 +51,7 @@ void DmaGroup::load(const TileProgram& program) {
   }
   const auto cores = static_cast<std::int64_t>(program.cores.size());
   for (std::int64_t core = 0; core < cores; ++core)
-    for (const Operand& o : program.operands)
-      cursor_.push_back(align_down(o.bytes * core / cores));
+    for (const Operand& o : program.operands) cursor_.push_back(align_down(o.bytes * core / cores));
   first_touch_.assign(program.operands.size(), base::kTimeMax);
   for (const DmaTransfer& t : program.transfers) {
     TRN3SIM_CHECK(t.operand >= 0 && std::size_t(t.operand) < program.operands.size(),

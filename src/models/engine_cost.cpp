@@ -2,24 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/models/engine_cost.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string_view>
 
 #include "trn3sim/base/error.hpp"
 
+#include <fmt/format.h>
+
 namespace trn3sim::models {
 namespace {
 
-constexpr std::int64_t kAccumulatorBytes = 4;   // PSUM words are FP32
+constexpr std::int64_t kAccumulatorBytes = 4;  // PSUM words are FP32
 constexpr std::int64_t kBnStatsPerPartition = 6;
 constexpr std::int64_t kReciprocalPasses = 8;
 // A DMA trigger instruction took 8 ns in a published profile ("NKI DMA overview"): about 10 cycles.
 constexpr std::int64_t kDmaTriggerCycles = 10;
 
-std::int64_t ceil_over(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t ceil_over(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
 
 std::int64_t data_bytes(Space space, base::DType dtype, std::int64_t elements) {
   return space == Space::Psum ? elements * kAccumulatorBytes : base::storage_bytes(dtype, elements);
@@ -67,8 +69,7 @@ InstructionCost tensor_cost(const Instruction& i, const config::ChipSpec& chip) 
       c.sbuf_read_bytes = base::storage_bytes(i.dtype, rows * columns);
       return cost;
     case Opcode::MultiplyMoving:
-      cost.cycles =
-          std::max(t.min_interval_cycles, n) * array_passes(i, Engine::Tensor, chip);
+      cost.cycles = std::max(t.min_interval_cycles, n) * array_passes(i, Engine::Tensor, chip);
       c.macs[static_cast<std::size_t>(i.dtype)] = rows * columns * n;
       c.sbuf_read_bytes = base::storage_bytes(i.dtype, rows * n);
       c.psum_read_bytes = c.psum_write_bytes = columns * n * kAccumulatorBytes;
@@ -112,8 +113,8 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
       return ceil_over(n, copy_speedup(i, spec));
     case Opcode::TensorTensor: {
       const bool mixed = !i.two_inputs_sbuf;  // one operand in PSUM, one in SBUF
-      const bool fast = vector && narrow && i.destination == Space::Sbuf &&
-                        spec.max_speedup_16bit >= 2;
+      const bool fast =
+          vector && narrow && i.destination == Space::Sbuf && spec.max_speedup_16bit >= 2;
       return mixed || fast ? n : 2 * n;
     }
     case Opcode::TensorReduce:
@@ -212,11 +213,23 @@ std::string_view name(Engine engine) {
 }
 
 std::string_view name(Opcode op) {
-  constexpr std::string_view kNames[] = {
-      "load_stationary", "multiply_moving", "transpose",   "tensor_copy",       "tensor_scalar",
-      "tensor_tensor",   "tensor_reduce",   "activation",  "activation_reduce", "exponential",
-      "quantize_mx",     "reciprocal",      "select",      "iota",              "bn_stats",
-      "dma_start",       "nop"};
+  constexpr std::string_view kNames[] = {"load_stationary",
+                                         "multiply_moving",
+                                         "transpose",
+                                         "tensor_copy",
+                                         "tensor_scalar",
+                                         "tensor_tensor",
+                                         "tensor_reduce",
+                                         "activation",
+                                         "activation_reduce",
+                                         "exponential",
+                                         "quantize_mx",
+                                         "reciprocal",
+                                         "select",
+                                         "iota",
+                                         "bn_stats",
+                                         "dma_start",
+                                         "nop"};
   return kNames[static_cast<std::size_t>(op)];
 }
 

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/models/engine_stream.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/models/engine_cost.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::models {
 

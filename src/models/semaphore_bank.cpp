@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/models/semaphore_bank.hpp"
 
-#include <fmt/format.h>
-
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/models/engine_cost.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::models {
 namespace {
@@ -44,9 +44,10 @@ void SemaphoreBank::load(const TileProgram& program, const CoreProgram& core) {
 void SemaphoreBank::bind_waiter(std::uint16_t id, std::int32_t engine) {
   TRN3SIM_CHECK(id < states_.size(), fmt::format("semaphore {} does not exist", id));
   State& s = states_[id];
-  TRN3SIM_CHECK(s.waiter < 0 || s.waiter == engine,
-                fmt::format("semaphore {}: both the {} and the {} engine wait for it", id,
-                            name(static_cast<Engine>(s.waiter)), name(static_cast<Engine>(engine))));
+  TRN3SIM_CHECK(
+      s.waiter < 0 || s.waiter == engine,
+      fmt::format("semaphore {}: both the {} and the {} engine wait for it", id,
+                  name(static_cast<Engine>(s.waiter)), name(static_cast<Engine>(engine))));
   s.waiter = engine;
 }
 

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/modules/core.hpp"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <utility>
 
 #include "trn3sim/models/engine_cost.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::modules {
 namespace {
@@ -60,7 +60,9 @@ void Core::load(const models::TileProgram& program) {
   for (auto& e : engines_) e->stream().load(program, core);
 }
 
-void Core::start() { wake(kAllEngines); }
+void Core::start() {
+  wake(kAllEngines);
+}
 
 void Core::wake(std::uint32_t mask) {
   for (; mask != 0; mask &= mask - 1) engines_[std::size_t(std::countr_zero(mask))]->wake();

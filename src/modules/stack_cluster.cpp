@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/modules/stack_cluster.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -14,6 +12,8 @@
 #include "trn3sim/modules/dma.hpp"
 #include "trn3sim/modules/hbm_controller.hpp"
 #include "trn3sim/modules/program_clock.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::modules {
 
@@ -65,8 +65,9 @@ void StackCluster::Impl::make_core(const config::ChipSpec& chip, std::size_t ind
   hooks.dma = [this](const std::vector<models::DmaTrigger>& t) { dma->post(t); };
   hooks.ended = [this] { maybe_end(); };
   hooks.many_intervals = [this] { collect(clock.now()); };
-  cores[index] = std::make_unique<Core>(fmt::format("core{}", index).c_str(), chip,
-                                        static_cast<std::int32_t>(index), std::move(hooks), reverse);
+  cores[index] =
+      std::make_unique<Core>(fmt::format("core{}", index).c_str(), chip,
+                             static_cast<std::int32_t>(index), std::move(hooks), reverse);
 }
 
 void StackCluster::Impl::load(const models::TileProgram& tile_program, base::Rate served_cap) {
@@ -163,11 +164,17 @@ void StackCluster::load(const models::TileProgram& program, base::Rate served_ca
   impl_->load(program, served_cap);
 }
 
-void StackCluster::arm(std::function<void()> done) { impl_->arm(std::move(done)); }
+void StackCluster::arm(std::function<void()> done) {
+  impl_->arm(std::move(done));
+}
 
-void StackCluster::end_run() { impl_->end(); }
+void StackCluster::end_run() {
+  impl_->end();
+}
 
-bool StackCluster::finished() const { return impl_->finished; }
+bool StackCluster::finished() const {
+  return impl_->finished;
+}
 
 std::string StackCluster::waiting() const {
   std::string text;
@@ -177,8 +184,8 @@ std::string StackCluster::waiting() const {
 }
 
 ClusterRun StackCluster::result() const {
-  TRN3SIM_CHECK(impl_->finished, fmt::format("{}: the tile program has not ended; blocked:\n{}",
-                                             name(), waiting()));
+  TRN3SIM_CHECK(impl_->finished,
+                fmt::format("{}: the tile program has not ended; blocked:\n{}", name(), waiting()));
   return impl_->run;
 }
 

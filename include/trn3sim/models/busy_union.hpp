@@ -25,7 +25,9 @@ class BusyUnion {
   [[nodiscard]] base::Time total() const { return total_; }
 
  private:
-  struct Interval { base::Time start, end; };
+  struct Interval {
+    base::Time start, end;
+  };
   std::vector<Interval> pending_;
   base::Time total_;
 };

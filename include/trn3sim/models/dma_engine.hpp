@@ -3,12 +3,13 @@
 //
 // DMA engines. An engine owns a ring of transfer parts per queue and moves one packet at a time.
 //
-// A packet holds whole rows (descriptors) up to DmaSpec::packet, or a piece of a longer row. It
-// occupies the engine for bytes / bus_rate plus an overhead per descriptor, chosen so that full
-// packets reach plateau_rate. Rings are in order: a part starts `issue_interval` after the start of
-// the part before it at the earliest, and after that part's semaphore write (`completion`). Rings
-// are served round robin, switched at packet boundaries. At most `outstanding` descriptors wait for
-// the memory. Sources: Neuron documentation, "NKI DMA overview" and "NKI DMA bandwidth guide".
+// A packet holds whole rows (descriptors) up to DmaSpec::packet and half of `outstanding`, or a
+// piece of a longer row. It occupies the engine for bytes / bus_rate plus an overhead per
+// descriptor, chosen so that full packets reach plateau_rate. Rings are in order: a part starts
+// `issue_interval` after the start of the part before it at the earliest, and after that part's
+// semaphore write (`completion`). Rings are served round robin, switched at packet boundaries. At
+// most `outstanding` descriptors wait for the memory. Sources: Neuron documentation, "NKI DMA
+// overview" and "NKI DMA bandwidth guide".
 #pragma once
 
 #include <cstdint>
@@ -21,20 +22,20 @@ namespace trn3sim::models {
 
 // The rows of one transfer that one engine moves.
 struct DmaPart {
-  std::int32_t live = 0;           // the caller's handle of the transfer
-  std::int64_t address = 0;        // of the first row in the stack
+  std::int32_t live = 0;     // the caller's handle of the transfer
+  std::int64_t address = 0;  // of the first row in the stack
   std::int64_t rows = 0, row_bytes = 0;
-  bool write = false;              // to HBM
+  bool write = false;  // to HBM
   bool accumulate = false;
-  base::Time eligible;             // trigger + start_latency
+  base::Time eligible;  // trigger + start_latency
 };
 
 struct DmaPacket {
   std::int64_t address = 0, bytes = 0, descriptors = 0;
   bool write = false, read_modify_write = false;
-  bool last = false;               // of its part
+  bool last = false;  // of its part
   std::int32_t live = 0, queue = 0;
-  base::Time moved;                // earliest end by the engine itself
+  base::Time moved;  // earliest end by the engine itself
 };
 
 class DmaEngine {
@@ -60,11 +61,14 @@ class DmaEngine {
     std::vector<DmaPart> parts;
     std::size_t head = 0;
     std::int64_t rows_done = 0, row_offset = 0;  // progress of the head part
-    base::Time may_start;    // of the head's next part: interval and semaphore write
-    base::Time gate;         // earliest next packet of this ring
-    base::Time all_moved;    // latest completion of the packets so far: rings complete in order
+    base::Time may_start;  // of the head's next part: interval and semaphore write
+    base::Time gate;       // earliest next packet of this ring
+    base::Time all_moved;  // latest completion of the packets so far: rings complete in order
   };
-  struct InFlight { base::Time done; std::int64_t descriptors; };
+  struct InFlight {
+    base::Time done;
+    std::int64_t descriptors;
+  };
 
   [[nodiscard]] base::Time packet_time(std::int64_t bytes, std::int64_t descriptors, bool write,
                                        bool accumulate);
@@ -74,13 +78,17 @@ class DmaEngine {
   config::DmaSpec spec_;
   base::Time overhead_;
   std::vector<Ring> rings_;
-  std::uint64_t occupied_ = 0;     // rings with parts
-  std::uint32_t turn_ = 0;         // next ring to look at
+  std::uint64_t occupied_ = 0;  // rings with parts
+  std::uint32_t turn_ = 0;      // next ring to look at
   std::vector<InFlight> in_flight_;
   std::size_t in_flight_head_ = 0;
-  std::int64_t descriptors_ = 0;   // in flight
+  std::int64_t descriptors_ = 0;  // in flight
   base::Time bus_free_, next_ = base::kTimeMax, busy_;
-  struct { std::int64_t bytes = -1, descriptors = 0; int mode = 0; base::Time time; } memo_;
+  struct {
+    std::int64_t bytes = -1, descriptors = 0;
+    int mode = 0;
+    base::Time time;
+  } memo_;
 };
 
 }  // namespace trn3sim::models

@@ -16,14 +16,14 @@ namespace trn3sim::models {
 struct DmaTrigger {
   base::Time at;
   std::int32_t core = 0;
-  std::int32_t engine = 0;        // Engine that started it
-  std::int32_t transfer = 0;      // index into TileProgram::transfers
+  std::int32_t engine = 0;    // Engine that started it
+  std::int32_t transfer = 0;  // index into TileProgram::transfers
 };
 
 struct DmaCompletion {
   base::Time at;
   std::int32_t core = 0, transfer = 0;
-  std::int64_t order = 0;         // ties at one instant: order of the last packet
+  std::int64_t order = 0;  // ties at one instant: order of the last packet
 };
 
 // What serves the packets: an HBM stack, behind whatever shares it. Calls come in ascending `now`.
@@ -50,12 +50,15 @@ class DmaGroup {
   [[nodiscard]] base::Time next() const;
   [[nodiscard]] bool idle() const { return next() == base::kTimeMax; }
 
-  [[nodiscard]] base::Time busy() const;              // summed over the engines
+  [[nodiscard]] base::Time busy() const;  // summed over the engines
   // Time of the first byte of each operand, kTimeMax if never touched.
   [[nodiscard]] const std::vector<base::Time>& first_touch() const { return first_touch_; }
 
  private:
-  struct Live { std::int32_t core, transfer, parts; base::Time done; };
+  struct Live {
+    std::int32_t core, transfer, parts;
+    base::Time done;
+  };
   struct Activation {
     DmaTrigger trigger;
     std::int64_t order;
@@ -68,13 +71,13 @@ class DmaGroup {
   const config::ChipSpec* chip_;
   const TileProgram* program_ = nullptr;
   std::int32_t per_core_;
-  std::vector<DmaEngine> engines_;            // core x engines per core + engine
-  std::vector<Activation> activations_;       // heap, earliest first
-  std::vector<DmaCompletion> completions_;    // heap, earliest first
+  std::vector<DmaEngine> engines_;          // core x engines per core + engine
+  std::vector<Activation> activations_;     // heap, earliest first
+  std::vector<DmaCompletion> completions_;  // heap, earliest first
   std::vector<Live> live_;
   std::vector<std::int32_t> free_live_;
-  std::vector<std::int64_t> base_;            // address of each operand
-  std::vector<std::int64_t> cursor_;          // core x operands + operand: offset in the operand
+  std::vector<std::int64_t> base_;    // address of each operand
+  std::vector<std::int64_t> cursor_;  // core x operands + operand: offset in the operand
   std::vector<base::Time> first_touch_;
   std::int64_t order_ = 0;
 };

@@ -4,7 +4,8 @@
 // Cost and event counts of one instruction: plain functions of the instruction and the chip.
 //
 // Sources: the Neuron NKI 2.26 ISA reference (per-instruction cost formulas) and the Trainium2 and
-// Trainium3 NKI architecture guides (performance modes), https://awsdocs-neuron.readthedocs-hosted.com.
+// Trainium3 NKI architecture guides (performance modes),
+// https://awsdocs-neuron.readthedocs-hosted.com.
 #pragma once
 
 #include <string_view>
@@ -17,13 +18,13 @@
 namespace trn3sim::models {
 
 struct InstructionCost {
-  std::int64_t cycles = 0;   // engine clock; LoadStationary: of its (background) load
-  EventCounts counts;        // dynamic events of one execution; DMA bytes are not in here
+  std::int64_t cycles = 0;  // engine clock; LoadStationary: of its (background) load
+  EventCounts counts;       // dynamic events of one execution; DMA bytes are not in here
 };
 
 // Cycles by the per-instruction formulas of the Neuron ISA documentation (NKI 2.26) with the
-// performance modes of the chip. `engine`: the stream that holds the instruction. A combination that
-// the hardware does not have (a matmul on VectorE, QuantizeMx on a chip without it, ...) is an
+// performance modes of the chip. `engine`: the stream that holds the instruction. A combination
+// that the hardware does not have (a matmul on VectorE, QuantizeMx on a chip without it, ...) is an
 // InternalError: kernels must not emit it.
 //
 // Conventions of the counts: PSUM words count 4 bytes (FP32 accumulators) whatever `dtype` is; a
@@ -37,7 +38,8 @@ base::Frequency engine_clock(const config::ChipSpec& chip, Engine engine);
 std::string_view name(Engine engine);
 std::string_view name(Opcode op);
 
-// Event counts of a whole program (loops multiplied out), HBM and DMA bytes included, activates not.
+// Event counts of a whole program (loops multiplied out), HBM and DMA bytes included, activates
+// not.
 EventCounts program_counts(const TileProgram& program, const config::ChipSpec& chip);
 
 // Executions of each instruction of one stream with the loops multiplied out, by index into

@@ -17,7 +17,9 @@
 
 namespace trn3sim::models {
 
-struct CycleInterval { std::int64_t start, end; };
+struct CycleInterval {
+  std::int64_t start, end;
+};
 
 class EngineStream {
  public:
@@ -56,7 +58,10 @@ class EngineStream {
     std::array<SemaphoreWait, 3> wait{};
     std::array<SemaphoreSignal, 2> signal{};
   };
-  struct Loop { std::uint32_t begin; std::int32_t left; };
+  struct Loop {
+    std::uint32_t begin;
+    std::int32_t left;
+  };
 
   Op decode(const Instruction& instruction) const;
   // Issues the instruction at `ready` or later; returns the cycle at which its results are visible.
@@ -67,14 +72,14 @@ class EngineStream {
   Engine engine_;
   std::int32_t core_;
   ClockEdges edges_;
-  std::int64_t engine_latency_;   // cycles
+  std::int64_t engine_latency_;  // cycles
   base::Time dma_latency_;
   TensorPipeline pipeline_;
-  std::vector<StreamNode> nodes_; // Instruction nodes index ops_
+  std::vector<StreamNode> nodes_;  // Instruction nodes index ops_
   std::vector<Op> ops_;
   std::vector<Loop> loops_;
   std::size_t position_ = 0;
-  std::int64_t free_ = 0;         // cycle at which the engine can issue the next instruction
+  std::int64_t free_ = 0;  // cycle at which the engine can issue the next instruction
   std::int64_t end_ = 0, busy_ = 0, executed_ = 0;
   std::int64_t first_compute_ = -1, last_compute_ = 0;
   std::vector<CycleInterval> intervals_;

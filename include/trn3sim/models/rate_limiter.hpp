@@ -19,7 +19,9 @@ class RateLimiter {
     begin_ = end_ = base::Time(0);
     bytes_ = 0;
   }
-  struct Slot { base::Time start, end; };
+  struct Slot {
+    base::Time start, end;
+  };
   // `now` ascends.
   Slot serve(base::Time now, std::int64_t bytes) {
     if (rate_.count() == 0) return {now, now};

@@ -44,7 +44,10 @@ class SemaphoreBank {
     s.needed = count;
     return false;
   }
-  struct Taken { base::Time at; TokenSource source; };  // of the last token taken
+  struct Taken {
+    base::Time at;
+    TokenSource source;
+  };  // of the last token taken
   // Takes `count` tokens, which must be there.
   Taken take(std::uint16_t id, std::uint16_t count) {
     State& s = states_[id];
@@ -69,15 +72,19 @@ class SemaphoreBank {
 
  private:
   static constexpr std::size_t kCompactAt = 4096;
-  struct Token { base::Time at; std::int64_t count; bool initial; };
+  struct Token {
+    base::Time at;
+    std::int64_t count;
+    bool initial;
+  };
   struct State {
     std::vector<Token> tokens;
     std::size_t head = 0;
     std::int64_t available = 0;
-    std::int64_t needed = 0;      // tokens that the blocked waiter needs, 0 if it does not wait
+    std::int64_t needed = 0;  // tokens that the blocked waiter needs, 0 if it does not wait
     base::Time last;
-    std::int32_t waiter = -1;     // Engine
-    std::int32_t poster = -1;     // Engine, kDma or -1
+    std::int32_t waiter = -1;  // Engine
+    std::int32_t poster = -1;  // Engine, kDma or -1
     TokenSource source = TokenSource::Engine;
   };
   static void compact(State& s) {

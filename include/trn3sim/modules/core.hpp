@@ -19,7 +19,7 @@ namespace trn3sim::modules {
 // What happens around a core.
 struct CoreHooks {
   std::function<void(const std::vector<models::DmaTrigger>&)> dma;  // transfers started
-  std::function<void()> ended;       // a stream has ended (its times may lie ahead)
+  std::function<void()> ended;           // a stream has ended (its times may lie ahead)
   std::function<void()> many_intervals;  // busy intervals should be collected
 };
 

@@ -19,7 +19,8 @@ class Dma : public sc_core::sc_module {
  public:
   sc_core::sc_port<MemoryInterface> memory;
 
-  // `completed`: called for each transfer at the time of its semaphore write; `idle`: after the last.
+  // `completed`: called for each transfer at the time of its semaphore write; `idle`: after the
+  // last.
   using Completed = std::function<void(const models::DmaCompletion&)>;
   Dma(const sc_core::sc_module_name& name, const config::ChipSpec& chip, const ProgramClock& clock,
       Completed completed, std::function<void()> idle);

@@ -25,8 +25,7 @@ class HbmController : public sc_core::sc_module, public MemoryInterface {
     stack_.reset();
     limiter_.reset(served_cap);
   }
-  base::Time access(base::Time now, std::int64_t address, std::int64_t bytes,
-                    bool write) override {
+  base::Time access(base::Time now, std::int64_t address, std::int64_t bytes, bool write) override {
     const models::RateLimiter::Slot slot = limiter_.serve(now, bytes);
     return std::max(slot.end, stack_.access(slot.start, address, bytes, write));
   }
