@@ -37,85 +37,75 @@ class SlotGrid {
   double inverse_ = 1.0;
 };
 
-// A ring of bits; the owner keeps the valid range. Slots are >= 0.
-template <int kWords>
-class SlotBits {
-  static_assert(std::has_single_bit(static_cast<unsigned>(kWords)));
+inline constexpr std::int64_t kMaxBankGroups = 6;
+inline constexpr std::int64_t kFirstSlot = 64;  // slot of the request that an idle calendar meets
 
+// A ring of 512 slots with several bits per slot, the fields. One cache line holds 64 slots of all
+// fields. Slots are >= 0; slots before the ring count as taken.
+class SlotRing {
  public:
-  // 64 bits from slot `s`, bit 0 first. Words word(s) and word(s) + 1 must be in the valid range.
-  [[nodiscard]] std::uint64_t window(std::int64_t s) const {
+  static constexpr int kTaken = 0;    // the shared resource
+  static constexpr int kSpecial = 1;  // meaning set by the owner
+  static constexpr int group(std::int64_t g) { return static_cast<int>(g) + 2; }
+
+  void clear() {
+    lines_.fill(Line{});
+    base_ = full_ = 0;
+  }
+  // Makes slots up to `last` valid; the oldest fall out.
+  void reach(std::int64_t last) {
+    const std::int64_t wanted = (last >> 6) - kLines + 1;
+    if (wanted <= base_) return;
+    const std::int64_t fresh = wanted - base_ < kLines ? wanted - base_ : kLines;
+    for (std::int64_t i = 0; i < fresh; ++i) line(wanted + kLines - 1 - i) = Line{};
+    base_ = wanted;
+    if (full_ < base_) full_ = base_;
+  }
+  [[nodiscard]] std::int64_t clamp(std::int64_t s) const { return s < base_ * 64 ? base_ * 64 : s; }
+  // `earliest`, or a later slot if all slots before that are taken.
+  [[nodiscard]] std::int64_t first_open(std::int64_t earliest) {
+    while (full_ < base_ + kLines - 1 && bits(full_, kTaken) == ~std::uint64_t{0}) ++full_;
+    return earliest < full_ * 64 ? full_ * 64 : earliest;
+  }
+  // 64 slots from `s`, bit 0 first.
+  [[nodiscard]] std::uint64_t window(int field, std::int64_t s) const {
     const std::int64_t word = s >> 6;
     const auto shift = static_cast<unsigned>(s & 63);
-    const std::uint64_t low = at(word) >> shift;
-    return shift == 0 ? low : low | (at(word + 1) << (64 - shift));
+    // Two shifts, since a shift by 64 is undefined.
+    return bits(word, field) >> shift | (bits(word + 1, field) << 1) << (63 - shift);
   }
-  void put(std::int64_t s, std::uint64_t pattern) {
+  void put(int field, std::int64_t s, std::uint64_t pattern) {
     const auto shift = static_cast<unsigned>(s & 63);
-    at(s >> 6) |= pattern << shift;
-    if (shift != 0) at((s >> 6) + 1) |= pattern >> (64 - shift);
+    bits(s >> 6, field) |= pattern << shift;
+    bits((s >> 6) + 1, field) |= (pattern >> 1) >> (63 - shift);
   }
-  // Sets (or clears) slots first..last; both in the valid range.
-  template <bool kSet>
-  void range(std::int64_t first, std::int64_t last) {
+  // Sets slots first..last; those before the ring are left out.
+  void range(int field, std::int64_t first, std::int64_t last) {
+    first = clamp(first);
     for (std::int64_t word = first >> 6; word <= last >> 6; ++word) {
       std::uint64_t mask = ~std::uint64_t{0};
       if (word == first >> 6) mask &= ~std::uint64_t{0} << (first & 63);
       if (word == last >> 6) mask &= ~std::uint64_t{0} >> (63 - (last & 63));
-      if constexpr (kSet) {
-        at(word) |= mask;
-      } else {
-        at(word) &= ~mask;
-      }
+      bits(word, field) |= mask;
     }
   }
-  void zero_word(std::int64_t word) { at(word) = 0; }
-  void clear() { words_.fill(0); }
 
  private:
-  [[nodiscard]] std::uint64_t at(std::int64_t word) const {
-    return words_[static_cast<std::size_t>(word) & (kWords - 1)];
+  static constexpr std::int64_t kLines = 8;
+  struct alignas(64) Line {
+    std::array<std::uint64_t, 8> field{};
+  };
+  static_assert(kMaxBankGroups + 2 <= 8);
+  Line& line(std::int64_t word) { return lines_[static_cast<std::size_t>(word & (kLines - 1))]; }
+  std::uint64_t& bits(std::int64_t word, int field) {
+    return line(word).field[static_cast<std::size_t>(field)];
   }
-  std::uint64_t& at(std::int64_t word) {
-    return words_[static_cast<std::size_t>(word) & (kWords - 1)];
+  [[nodiscard]] std::uint64_t bits(std::int64_t word, int field) const {
+    return lines_[static_cast<std::size_t>(word & (kLines - 1))].field[static_cast<std::size_t>(field)];
   }
-  std::array<std::uint64_t, kWords> words_{};
-};
-
-inline constexpr std::int64_t kMaxBankGroups = 8;
-inline constexpr std::int64_t kFirstSlot = 64;  // slot of an anchored calendar's first request
-
-// One shared ring base for the map of the resource and one map per bank group.
-template <int kWords>
-class GroupedBits {
- public:
-  explicit GroupedBits(std::int64_t groups) : groups_(groups) {}
-  void clear() {
-    base_ = 0;
-    all_.clear();
-    for (auto& group : group_) group.clear();
-  }
-  // Makes words up to that of `last` valid; the oldest words fall out and count as taken.
-  void reach(std::int64_t last) {
-    const std::int64_t wanted = (last >> 6) - kWords + 1;
-    if (wanted <= base_) return;
-    const std::int64_t fresh = wanted - base_ < kWords ? wanted - base_ : kWords;
-    for (std::int64_t i = 0; i < fresh; ++i) {
-      const std::int64_t word = wanted + kWords - 1 - i;
-      all_.zero_word(word);
-      for (std::int64_t g = 0; g < groups_; ++g) group_[static_cast<std::size_t>(g)].zero_word(word);
-    }
-    base_ = wanted;
-  }
-  [[nodiscard]] std::int64_t clamp(std::int64_t s) const { return s < base_ * 64 ? base_ * 64 : s; }
-  SlotBits<kWords>& all() { return all_; }
-  SlotBits<kWords>& group(std::int64_t g) { return group_[static_cast<std::size_t>(g)]; }
-
- private:
-  std::int64_t groups_;
-  std::int64_t base_ = 0;
-  SlotBits<kWords> all_;
-  std::array<SlotBits<kWords>, kMaxBankGroups> group_{};
+  std::array<Line, kLines> lines_{};
+  std::int64_t base_ = 0;  // first valid word
+  std::int64_t full_ = 0;  // all slots before this word are taken
 };
 
 // Column commands: one slot is one burst on the data bus. A run of n columns of one bank group takes
@@ -123,96 +113,89 @@ class GroupedBits {
 class ColumnCalendar {
  public:
   // `period4`: slots from the start of a four-column run to the next column of its group.
-  ColumnCalendar(std::int64_t groups, std::int64_t stride, std::int64_t period4)
-      : bits_(groups), stride_(stride), gap_(period4 - 3 * stride) {
-    if (gap_ < 1) gap_ = 1;
+  ColumnCalendar(std::int64_t stride, std::int64_t period4)
+      : stride_(stride), gap_(period4 > 3 * stride ? period4 - 3 * stride : 1) {
+    for (std::size_t n = 1; n < pattern_.size(); ++n) {
+      pattern_[n] = pattern_[n - 1] | std::uint64_t{1} << (static_cast<std::int64_t>(n - 1) * stride);
+    }
   }
-  void clear() { bits_.clear(); }
+  void clear() { ring_.clear(); }
   // Books `n` (1..4) columns of `group` at the first fit at or after `earliest`; returns the start.
-  std::int64_t book(std::int64_t group, std::int64_t n, std::int64_t earliest) {
-    std::int64_t s = bits_.clamp(earliest);
-    const std::int64_t span = (n - 1) * stride_;
-    auto& of_group = bits_.group(group);
-    for (;; s += 64 - span) {
-      bits_.reach(s + 191);
-      const std::uint64_t open = ~(bits_.all().window(s) | of_group.window(s));
+  // Reads keep out of the slots that `keep_reads_out` named.
+  std::int64_t book(std::int64_t group, std::int64_t n, std::int64_t earliest, bool write) {
+    const int of_group = SlotRing::group(group);
+    const std::int64_t length = span(n);
+    std::int64_t s = ring_.first_open(earliest);
+    for (;; s += 64 - length) {
+      ring_.reach(s + 191);
+      std::uint64_t taken = ring_.window(SlotRing::kTaken, s) | ring_.window(of_group, s);
+      if (!write) taken |= ring_.window(SlotRing::kSpecial, s);
+      const std::uint64_t open = ~taken;
+      const std::uint64_t pair = open & (open >> stride_);
       std::uint64_t fit = open;
-      for (std::int64_t i = 1; i < n; ++i) fit &= open >> (i * stride_);
+      if (n == 4) {
+        fit = pair & (pair >> (2 * stride_));
+      } else if (n > 1) {
+        fit = n == 2 ? pair : pair & (open >> (2 * stride_));
+      }
       if (fit != 0) {
         s += std::countr_zero(fit);
         break;
       }
     }
-    std::uint64_t pattern = 1;
-    for (std::int64_t i = 1; i < n; ++i) pattern |= std::uint64_t{1} << (i * stride_);
-    bits_.all().put(s, pattern);
-    of_group.range<true>(bits_.clamp(s - gap_ + 1), s + span + gap_ - 1);
+    ring_.put(SlotRing::kTaken, s, pattern_[static_cast<std::size_t>(n)]);
+    ring_.range(of_group, s - gap_ + 1, s + length + gap_ - 1);
     return s;
   }
   [[nodiscard]] std::int64_t span(std::int64_t n) const { return (n - 1) * stride_; }
-  void block(std::int64_t first, std::int64_t last) {
-    bits_.reach(last + 1);
-    first = bits_.clamp(first);
-    if (first <= last) bits_.all().range<true>(first, last);
-  }
-  void unblock(std::int64_t first, std::int64_t last) {
-    bits_.reach(last + 1);
-    first = bits_.clamp(first);
-    if (first <= last) bits_.all().range<false>(first, last);
+  void keep_reads_out(std::int64_t first, std::int64_t last) {
+    ring_.reach(last + 1);
+    ring_.range(SlotRing::kSpecial, first, last);
   }
 
  private:
-  GroupedBits<8> bits_;
+  SlotRing ring_;
   std::int64_t stride_;
   std::int64_t gap_;
+  std::array<std::uint64_t, 5> pattern_{};  // by number of columns
 };
 
 // Row activations: one slot is tRRD_S, at most four in `window` consecutive slots (tFAW), and
 // `group_gap` slots between two of the same bank group (tRRD_L).
 class ActivateCalendar {
  public:
-  ActivateCalendar(std::int64_t groups, std::int64_t window, std::int64_t group_gap)
-      : blocked_(groups),
-        window_(window),
-        mask_(window >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << window) - 1),
-        group_gap_(group_gap) {}
-  void clear() {
-    blocked_.clear();
-    booked_.clear();
-  }
+  ActivateCalendar(std::int64_t window, std::int64_t group_gap)
+      : window_(window), mask_((std::uint64_t{1} << window) - 1), group_gap_(group_gap) {}
+  void clear() { ring_.clear(); }
   std::int64_t book(std::int64_t group, std::int64_t earliest) {
-    std::int64_t s = blocked_.clamp(earliest);
-    auto& of_group = blocked_.group(group);
+    const int of_group = SlotRing::group(group);
+    std::int64_t s = ring_.first_open(earliest);
     for (;; s += 64) {
-      reach(s + 191);
-      const std::uint64_t open = ~(blocked_.all().window(s) | of_group.window(s));
+      ring_.reach(s + 191);
+      const std::uint64_t open = ~(ring_.window(SlotRing::kTaken, s) | ring_.window(of_group, s));
       if (open != 0) {
         s += std::countr_zero(open);
         break;
       }
     }
-    booked_.put(s, 1);
-    blocked_.all().put(s, 1);
-    for (std::int64_t w = blocked_.clamp(s - window_ + 1); w <= s; ++w) {
-      if (std::popcount(booked_.window(w) & mask_) >= 4) {
-        blocked_.all().range<true>(w, w + window_ - 1);
+    // kSpecial holds the activations; kTaken also the slots in which a fifth would break tFAW.
+    ring_.put(SlotRing::kSpecial, s, 1);
+    ring_.put(SlotRing::kTaken, s, 1);
+    for (std::int64_t w = ring_.clamp(s - window_ + 1); w <= s; ++w) {
+      if (four_or_more(ring_.window(SlotRing::kSpecial, w) & mask_)) {
+        ring_.range(SlotRing::kTaken, w, w + window_ - 1);
       }
     }
-    of_group.range<true>(blocked_.clamp(s - group_gap_ + 1), s + group_gap_ - 1);
+    ring_.range(of_group, s - group_gap_ + 1, s + group_gap_ - 1);
     return s;
   }
 
  private:
-  void reach(std::int64_t last) {
-    const std::int64_t before = blocked_.clamp(0) >> 6;
-    blocked_.reach(last);
-    const std::int64_t after = blocked_.clamp(0) >> 6;
-    const std::int64_t fresh = after - before < kWords ? after - before : kWords;
-    for (std::int64_t i = 0; i < fresh; ++i) booked_.zero_word(after + kWords - 1 - i);
+  static bool four_or_more(std::uint64_t bits) {
+    for (int i = 0; i < 3; ++i) bits &= bits - 1;
+    return bits != 0;
   }
-  static constexpr int kWords = 8;
-  GroupedBits<kWords> blocked_;
-  SlotBits<kWords> booked_;
+  SlotRing ring_;
   std::int64_t window_;
   std::uint64_t mask_;
   std::int64_t group_gap_;

@@ -35,7 +35,7 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
     refuse("derate", "found " + std::to_string(spec.derate) + "; expected above 0 and at most 1");
   }
   if (spec.bank_groups > kMaxBankGroups) {
-    refuse("bank_groups", "found " + std::to_string(spec.bank_groups) + "; at most 8 are modelled");
+    refuse("bank_groups", "found " + std::to_string(spec.bank_groups) + "; at most 6 are modelled");
   }
   peak = spec.bandwidth.count() / stacks;
   const std::int64_t pseudo_channels = spec.channels * spec.pseudo_channels;
@@ -79,14 +79,15 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
                           "\"; expected \"per_bank\", \"all_bank\" or \"none\"");
   }
   if (refresh != Refresh::None && refi < banks) require_positive(0, "t_refi");
-  write_batch = std::max<std::int64_t>(spec.queue_depth / spec.pseudo_channels, 4);
+  // A full write queue drains to empty; about half as many again arrive meanwhile and join.
+  write_batch = std::max<std::int64_t>(spec.queue_depth * 3 / (2 * spec.pseudo_channels), 4);
 }
 
 PseudoChannel::PseudoChannel(const HbmTiming& timing)
     : t_(&timing),
       banks_(static_cast<std::size_t>(timing.banks)),
-      columns_(timing.bank_groups, timing.stride, timing.period4),
-      acts_(timing.bank_groups, timing.faw_slots, timing.rrd_l_slots),
+      columns_(timing.stride, timing.period4),
+      acts_(timing.faw_slots, timing.rrd_l_slots),
       column_grid_(timing.slot, 0),
       act_grid_(timing.act_slot, 0) {
   queue_.reserve(static_cast<std::size_t>(timing.write_batch) + 4);
@@ -98,8 +99,8 @@ void PseudoChannel::reset() {
   columns_.clear();
   acts_.clear();
   queue_.clear();
-  last_slot_ = kFirstSlot;
   last_column_ = last_act_ = activates_ = queued_ = last_write_ = batch_start_ = batch_end_ = 0;
+  freed_start_ = freed_end_ = 0;
   idle_ = act_idle_ = true;
   write_last_ = false;
   next_bank_ = 0;
@@ -141,12 +142,11 @@ std::int64_t PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool w
     idle_ = false;
   }
   const std::int64_t slot =
-      columns_.book(run.group, run.columns, std::max(earliest_slot, column_grid_.ceil_slot(ready)));
+      columns_.book(run.group, run.columns, std::max(earliest_slot, column_grid_.ceil_slot(ready)), write);
   const std::int64_t last = slot + columns_.span(run.columns);
   const std::int64_t time = column_grid_.time(last);
   if (time >= last_column_) {
     last_column_ = time;
-    last_slot_ = last;
     write_last_ = write;
   }
   bank.pre_ready =
@@ -160,9 +160,9 @@ std::int64_t PseudoChannel::read(std::int64_t now, const ColumnRun& run) {
 }
 
 std::int64_t PseudoChannel::write(std::int64_t now, const ColumnRun& run) {
-  // The place in the queue was freed when the last drain had come this far.
-  const std::int64_t freed =
-      batch_start_ + (batch_end_ - batch_start_) / t_->write_batch * std::min(queued_, t_->write_batch);
+  // The queue holds two batches: this place was freed when the drain before the last came this far.
+  const std::int64_t freed = freed_start_ + (freed_end_ - freed_start_) / t_->write_batch *
+                                                std::min(queued_, t_->write_batch);
   queue_.push_back(run);
   queued_ += run.columns;
   last_write_ = now;
@@ -177,9 +177,7 @@ void PseudoChannel::drain(std::int64_t now) {
     column_grid_.anchor(kFirstSlot, now);
     idle_ = false;
   } else if (write_last_) {
-    // Writes go on: the turnaround after the last batch was not needed.
-    columns_.unblock(last_slot_ + 1, last_slot_ + t_->write_to_read_slots);
-    start = std::max(start, last_column_ + t_->slot);
+    start = std::max(start, batch_start_);  // writes go on, and fill what the last batch left
   } else {
     start = std::max(start, last_column_ + t_->read_to_write_slots * t_->slot);
   }
@@ -192,7 +190,9 @@ void PseudoChannel::drain(std::int64_t now) {
     last = std::max(last, slot + columns_.span(run.columns));
   }
   // The bus belongs to the batch, and no read starts within the turnaround on both sides.
-  columns_.block(first - t_->read_to_write_slots + 1, last + t_->write_to_read_slots - 1);
+  columns_.keep_reads_out(first - t_->read_to_write_slots + 1, last + t_->write_to_read_slots - 1);
+  freed_start_ = batch_start_;
+  freed_end_ = batch_end_;
   batch_start_ = column_grid_.time(first);
   batch_end_ = column_grid_.time(last + 1);
   queue_.clear();

@@ -78,8 +78,7 @@ class PseudoChannel {
   ColumnCalendar columns_;
   ActivateCalendar acts_;
   SlotGrid column_grid_, act_grid_;
-  std::int64_t last_slot_ = kFirstSlot;   // latest booked column
-  std::int64_t last_column_ = 0;          // its time
+  std::int64_t last_column_ = 0;          // time of the latest booked column
   std::int64_t last_act_ = 0;             // latest booked activation
   std::int64_t activates_ = 0;
   bool idle_ = true, act_idle_ = true;    // nothing booked yet
@@ -88,6 +87,7 @@ class PseudoChannel {
   std::int64_t queued_ = 0;               // bursts
   std::int64_t last_write_ = 0;           // arrival of the youngest
   std::int64_t batch_start_ = 0, batch_end_ = 0;  // of the last drain
+  std::int64_t freed_start_ = 0, freed_end_ = 0;  // of the drain before it
   bool write_last_ = false;               // the latest booked columns are writes
   // Refresh.
   std::int64_t next_due_ = 0;
