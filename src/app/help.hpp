@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace trn3sim::app {
+
+inline constexpr const char* kHelp =
+    R"(trn3sim: where the time and the joules of a training step go on a Trainium3-class accelerator.
+
+Simulate a step
+  trn3sim --config FILE --trace FILE [options]
+    --config FILE       system: chips, fabric and everything in them (configs/*.json)
+    --trace FILE        workload (*.trace; plain, gzip or zstd)
+    --set PATH=VALUE    override one number; repeatable, applied in order
+    --compile LEVEL     stock, tuned (default) or ideal; short for --set compile.level=LEVEL
+    --format FORMAT     text (default) or json: what goes to standard output
+    --out DIR           also write results.json, run_info.json and CSV tables there
+    --quiet             no progress on the terminal
+
+Make and look at workloads
+  trn3sim trace gen llama --help
+  trn3sim trace info FILE [--rank N] [--format json]
+  trn3sim trace check FILE
+
+Files are looked for as given, then in the directories of TRN3SIM_CONFIG_PATH, then among those that
+come with trn3sim (configs/, configs/traces/).
+
+Examples
+  Llama-2 7B on 64 chips:
+    trn3sim --config ultraserver64.json --trace llama7b.trace
+  The same with faster memory, as JSON:
+    trn3sim --config ultraserver64.json --trace llama7b.trace \
+      --set chip.hbm.bandwidth="6.0 TB/s" --format json
+  What the stock compiler would give, with all tables kept:
+    trn3sim --config ultraserver64.json --trace llama7b.trace --compile stock --out out/stock
+  A workload of your own, and what is in it:
+    trn3sim trace gen llama --preset llama2-7b --tp 4 --dp 4 --gbs 64 -o my.trace
+    trn3sim trace info my.trace
+
+Exit codes: 0 done; 1 a check that you asked for failed; 2 a mistake in input or options; 3 a bug of
+trn3sim (a failed physics check is one). --version prints the version.
+)";
+
+inline constexpr const char* kTraceHelp = R"(trn3sim trace: make and look at workloads.
+
+  trn3sim trace gen llama [options] -o FILE     write a training step of a Llama-like model
+  trn3sim trace gen residual_add -o FILE        bound by HBM: additions of large tensors
+  trn3sim trace gen optimizer_only -o FILE      the AdamW update and nothing else
+  trn3sim trace info FILE [options]             counts, FLOP and bytes of one rank
+    --rank N            which rank (default 0)
+    --format FORMAT     text (default) or json
+  trn3sim trace check FILE                      read and check; prints every problem with its line
+
+Example
+  trn3sim trace info llama7b.trace
+)";
+
+inline constexpr const char* kLlamaHelp =
+    R"(trn3sim trace gen llama: write one training step of a dense Llama-like model.
+
+  trn3sim trace gen llama --preset llama2-7b [options] -o FILE
+    --preset NAME       model: sets the sizes that are not given
+    --layers, --hidden, --heads, --kv-heads, --ffn, --vocab N    sizes of the model
+    --seq N             tokens of a sequence
+    --mbs N             sequences of a micro-batch
+    --gbs N             sequences of a step, over all ranks
+    --tp N              tensor-parallel ranks (with sequence parallelism)
+    --dp N              data-parallel ranks
+    --rank-unit UNIT    chip, logical_core or core: what one rank is
+    --zero1 on|off      shard the optimizer over the data-parallel ranks (default on)
+    --overlap-grad-reduce    reduce gradients during the last backward pass
+    -o, --output FILE   "-" is standard output
+
+Example: the trace of the main example
+  trn3sim trace gen llama --preset llama2-7b --seq 4096 --gbs 1024 --mbs 1 --tp 4 --dp 64 \
+    --rank-unit logical_core -o llama7b.trace
+)";
+
+}  // namespace trn3sim::app

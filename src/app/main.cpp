@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program. SystemC starts only for commands that simulate.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <systemc>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/base/text.hpp"
+#include "trn3sim/compile/plan.hpp"
+#include "trn3sim/config/run_spec.hpp"
+#include "trn3sim/report/files.hpp"
+#include "trn3sim/report/summary.hpp"
+#include "trn3sim/sim/simulation.hpp"
+#include "trn3sim/topology/graph.hpp"
+#include "trn3sim/trace/program.hpp"
+
+#include "app/cli.hpp"
+#include "app/exit_code.hpp"
+#include "app/output.hpp"
+#include "app/progress.hpp"
+#include "app/trace_commands.hpp"
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace trn3sim::app {
+namespace {
+
+// Writes the files, then the report; returns the exit code.
+int report_run(const Simulate& options, const config::RunSpec& run, const stats::Results& results,
+               const stats::RunInfo& info) {
+  const report::Summary summary = report::summarise(results);
+  if (!options.out.empty()) report::write_files(options.out, results, info);
+  const report::TextContext context{run.system.chip.energy.tdp, version()};
+  print(options.format == Format::Json ? report::to_json(summary, results)
+                                       : report::to_text(summary, results, context));
+  if (summary.checks_passed) return kOk;
+  for (const stats::CheckResult& check : summary.checks) {
+    if (!check.passed) fmt::print(stderr, "bug in trn3sim: {}: {}\n", check.name, check.detail);
+  }
+  return kBug;
+}
+
+int simulate(const Simulate& options) {
+  const config::RunSpec run = config::load_run(options.config, options.overrides);
+  const topology::Graph graph = topology::build(run.system);
+  const trace::Program program = trace::read(config::find_trace(options.trace));
+  const compile::Plan plan = compile::place(program, graph, run);
+  if (!options.out.empty()) report::prepare_directory(options.out);
+
+  sim::Simulation machine(run, graph, program, plan);
+  const std::unique_ptr<Progress> progress = options.quiet ? nullptr : terminal_progress();
+  if (progress) machine.on_progress([&](const sim::Progress& p) { progress->update(p); });
+  const stats::Results results = machine.run();
+  if (progress) progress->finish();
+  return report_run(options, run, results, machine.info());
+}
+
+// What sc_main() is to do; SystemC hands it no context.
+const Simulate* simulate_options = nullptr;
+
+// SystemC's own messages: errors become exceptions, the rest goes to the log.
+void forward_report(const sc_core::sc_report& report, const sc_core::sc_actions& actions) {
+  const std::string text = fmt::format("SystemC: {}: {}", report.get_msg_type(), report.get_msg());
+  if ((actions & sc_core::SC_THROW) != 0) throw sc_core::sc_report(report);
+  if (report.get_severity() == sc_core::SC_INFO) {
+    spdlog::debug(text);
+  } else if (report.get_severity() == sc_core::SC_WARNING) {
+    spdlog::warn(text);
+  } else {
+    spdlog::error(text);
+  }
+  if ((actions & sc_core::SC_ABORT) != 0) std::abort();
+}
+
+int start_systemc(const Simulate& options) {
+  ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
+  sc_core::sc_report_handler::set_handler(forward_report);
+  simulate_options = &options;
+  char name[] = "trn3sim";
+  char* arguments[] = {name, nullptr};
+  return sc_core::sc_elab_and_sim(1, arguments);
+}
+
+int run(const Command& command) {
+  if (const auto* show = std::get_if<ShowText>(&command)) {
+    print(show->text);
+    return kOk;
+  }
+  if (const auto* options = std::get_if<GenerateLlama>(&command)) return generate_llama(*options);
+  if (const auto* options = std::get_if<GenerateSynthetic>(&command))
+    return generate_synthetic(*options);
+  if (const auto* options = std::get_if<TraceInfo>(&command)) return trace_info(*options);
+  if (const auto* options = std::get_if<TraceCheck>(&command)) return trace_check(*options);
+  return start_systemc(std::get<Simulate>(command));
+}
+
+// The body of sc_main(); nothing may escape into SystemC.
+int simulate_from_systemc() {
+  return guarded([] { return simulate(*simulate_options); });
+}
+
+}  // namespace
+}  // namespace trn3sim::app
+
+int sc_main(int /*argc*/, char** /*argv*/) {
+  sc_core::sc_set_time_resolution(1, sc_core::SC_FS);
+  return trn3sim::app::simulate_from_systemc();
+}
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  return trn3sim::app::guarded([&] {
+    spdlog::set_default_logger(spdlog::stderr_logger_st("trn3sim"));
+    spdlog::set_pattern("%l: %v");
+    return trn3sim::app::run(trn3sim::app::parse({argv + 1, argv + argc}));
+  });
+}
