@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "trn3sim/models/link_model.hpp"
+#include "trn3sim/models/share_model.hpp"
+
+namespace trn3sim::models {
+namespace {
+
+using base::Bytes;
+using base::Rate;
+using base::Time;
+
+// A kernel of 1000 bytes that takes 100 fs at 10 B/fs and 200 fs at 5 B/fs (bytes/rate below).
+KernelProfile streaming() {
+  KernelProfile p;
+  p.duration = Time(100);
+  p.curve = {{Rate(5), Time(200)}, {Rate(10), Time(100)}};
+  p.counts.hbm_read_bytes = 1000;
+  return p;
+}
+
+TEST(WaterFill, GivesEveryoneItsDemandWhenItFits) {
+  EXPECT_EQ(water_fill(Rate(10), {Rate(3), Rate(7)}), (std::vector<Rate>{Rate(3), Rate(7)}));
+}
+
+TEST(WaterFill, LargeDemandsShareWhatSmallOnesLeave) {
+  // 12 for {2, 9, 9}: the small one gets 2, the others (12 - 2) / 2 = 5 each.
+  EXPECT_EQ(water_fill(Rate(12), {Rate(9), Rate(2), Rate(9)}),
+            (std::vector<Rate>{Rate(5), Rate(2), Rate(5)}));
+}
+
+TEST(ShareModel, AKernelAloneTakesItsProfileExactly) {
+  const KernelProfile p = streaming();
+  ShareModel share(Rate(10));
+  const auto k = share.add_kernel(Time(1000), p, Time(0));
+  EXPECT_EQ(share.next_end(), Time(1100));
+  std::vector<ShareModel::Handle> done;
+  share.take_finished(Time(1099), done);
+  EXPECT_TRUE(done.empty());
+  share.take_finished(Time(1100), done);
+  EXPECT_EQ(done, (std::vector<ShareModel::Handle>{k}));
+  EXPECT_EQ(share.next_end(), base::kTimeMax);
+}
+
+TEST(ShareModel, HiddenWorkIsNotDoneAgain) {
+  const KernelProfile p = streaming();
+  ShareModel share(Rate(10));
+  share.add_kernel(Time(0), p, Time(40));
+  EXPECT_EQ(share.next_end(), Time(60));
+}
+
+TEST(ShareModel, AFlowSlowsTheKernelWhileItLasts) {
+  const KernelProfile p = streaming();
+  ShareModel share(Rate(10));
+  share.add_kernel(Time(0), p, Time(0));
+  // Half done at 50. A flow that wants 5 halves the rate: the other half takes 100 instead of 50.
+  const auto flow = share.add_flow(Time(50), Rate(5));
+  EXPECT_EQ(share.granted(flow), Rate(5));
+  EXPECT_EQ(share.next_end(), Time(150));
+  // It leaves at 100, half of the half done: 25 fs at full speed remain.
+  share.remove_flow(Time(100), flow);
+  EXPECT_EQ(share.next_end(), Time(125));
+}
+
+TEST(ShareModel, SettlingAtTheSameTimeChangesNothing) {
+  const KernelProfile p = streaming();
+  ShareModel share(Rate(10));
+  share.add_kernel(Time(0), p, Time(0));
+  for (int i = 0; i < 10; ++i) share.remove_flow(Time(30), share.add_flow(Time(30), Rate(5)));
+  EXPECT_EQ(share.next_end(), Time(100));
+}
+
+TEST(ShareModel, TwoKernelsShareAndFinishTogether) {
+  const KernelProfile p = streaming();
+  ShareModel share(Rate(10));
+  share.add_kernel(Time(0), p, Time(0));
+  share.add_kernel(Time(0), p, Time(0));
+  EXPECT_EQ(share.next_end(), Time(200));  // 5 B/fs each
+  std::vector<ShareModel::Handle> done;
+  share.take_finished(Time(200), done);
+  EXPECT_EQ(done.size(), 2U);
+}
+
+TEST(LinkModel, CutsThroughWithTheTail) {
+  LinkModel first(Rate(base::kFemtosPerSecond), Time(7));       // 1 B/fs
+  LinkModel second(Rate(2 * base::kFemtosPerSecond), Time(5));  // 2 B/fs
+  const auto a = first.send(Time(0), Bytes(100), Rate(0), Time(0), Time(0));
+  EXPECT_EQ(a.head_out, Time(7));
+  EXPECT_EQ(a.tail_out, Time(107));
+  // The second link could send in 50 fs but the tail comes at 107: sum of latencies + bytes / min.
+  const auto b = second.send(a.head_out, Bytes(100), Rate(0), a.tail_out, Time(7));
+  EXPECT_EQ(b.tail_out, Time(112));
+  EXPECT_FALSE(second.idle(Time(106)));
+  EXPECT_TRUE(second.idle(Time(107)));
+}
+
+TEST(LinkModel, ASlowEndCapsTheRate) {
+  LinkModel link(Rate(base::kFemtosPerSecond), Time(0));
+  EXPECT_EQ(link.send(Time(0), Bytes(100), Rate(base::kFemtosPerSecond / 4), Time(0), Time(0)).tail_out, Time(400));
+  EXPECT_EQ(link.busy(), Time(400));
+  EXPECT_EQ(link.bytes(), Bytes(100));
+}
+
+}  // namespace
+}  // namespace trn3sim::models
