@@ -100,7 +100,9 @@ Json parse_document(const std::string& text, const std::string& label) {
     throw base::UserError(fmt::format("{}:{}", label, line_and_column(text, error.byte)),
                           "not valid JSON: " + parse_message(error.what()));
   } catch (const Json::exception& error) {
-    throw base::UserError(label, fmt::format("not valid JSON: {}", error.what()));
+    throw base::UserError(
+        label, "not valid JSON: " +
+                   std::string(error.what()).substr(std::string(error.what()).find("] ") + 2));
   }
   duplicates.problems.throw_if_any();
   if (!document.is_object())
@@ -139,6 +141,11 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& texts,
       problems.add(change.place(), fmt::format("unknown path \"{}\"; it starts with one of {}{}",
                                                change.path, fmt::join(roots(), ", "),
                                                base::did_you_mean(change.keys[0], roots())));
+      continue;
+    }
+    if (const std::string& last = change.keys.back();
+        last == "kind" || last == "source" || last == "confidence") {
+      problems.add(change.place(), fmt::format("\"{}\" is no value that can be set", last));
       continue;
     }
     changes.push_back(std::move(change));

@@ -41,16 +41,19 @@ ChipDocument chip_document(Json& system, const fs::path& system_file, ReadState&
   ChipDocument chip;
   const auto it = system.find("chip");
   std::string place = fmt::format("{}: /chip", system_file.string());
-  for (const Override& change : state.overrides)
-    if (change.path == "chip") place = change.place();
+  std::vector<fs::path> first{system_file.parent_path().empty() ? fs::path(".")
+                                                                : system_file.parent_path()};
+  for (const Override& change : state.overrides) {
+    if (change.path != "chip") continue;
+    place = change.place();
+    first = {fs::path("."), first.back()};  // the user's directory comes first
+  }
   if (it == system.end()) {
     state.problems.add(place, "required, but missing");
   } else if (it->is_object()) {
     chip = {std::move(*it), system_file.string(), "/chip", true};
   } else if (it->is_string()) {
-    const fs::path directory =
-        system_file.parent_path().empty() ? fs::path(".") : system_file.parent_path();
-    const fs::path file = find_file(it->get<std::string>(), "chip", place, {directory}, {""});
+    const fs::path file = find_file(it->get<std::string>(), "chip", place, first, {""});
     chip = {load_document(file), file.string(), "", true};
   } else {
     state.problems.add(
@@ -122,8 +125,15 @@ RunSpec load_run(const std::string& config, const std::vector<std::string>& over
     reader.finish();
   }
   state.problems.throw_if_any();
-  validate(run.system, fmt::format("{}: {}", chip.file, chip.pointer),
-           fmt::format("{}: /fabric", run.config_file.string()), state.problems);
+  const auto place_of = [&](const std::vector<std::string>& keys) {
+    for (const Override& change : state.overrides)
+      if (change.keys == keys) return change.place();
+    const bool in_chip = keys[0] == "chip";
+    return fmt::format("{}: {}/{}", in_chip ? chip.file : run.config_file.string(),
+                       in_chip ? chip.pointer : "/" + keys[0],
+                       fmt::join(keys.begin() + 1, keys.end(), "/"));
+  };
+  validate(run.system, place_of, state.problems);
   state.problems.throw_if_any();
 
   for (const auto& [path, from] : state.provenance)

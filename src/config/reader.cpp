@@ -21,12 +21,6 @@ bool is_confidence(std::string_view text) {
   return std::find(kConfidences.begin(), kConfidences.end(), text) != kConfidences.end();
 }
 
-// The text of an override as JSON where a number or a flag is wanted; else the text itself.
-Json scalar_of(const std::string& text) {
-  const Json parsed = Json::parse(text, nullptr, false);
-  return parsed.is_number() || parsed.is_boolean() ? parsed : Json(text);
-}
-
 std::string quoted_list(std::span<const std::string_view> names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -35,6 +29,12 @@ std::string quoted_list(std::span<const std::string_view> names) {
 }
 
 }  // namespace
+
+Json Reader::Leaf::scalar() const {
+  if (!overridden) return value;
+  Json parsed = Json::parse(value.get_ref<const std::string&>(), nullptr, false);
+  return parsed.is_number() || parsed.is_boolean() ? parsed : value;
+}
 
 Reader::Reader(const Json& object, Origin origin, ReadState& state)
     : object_(object), origin_(std::move(origin)), state_(state) {
@@ -59,7 +59,8 @@ void Reader::read_defaults() {
     const bool is_source = std::string_view(key) == "source";
     if (!it->is_string() || it->get_ref<const std::string&>().empty() ||
         (!is_source && !is_confidence(it->get_ref<const std::string&>())))
-      wrong({*it, place(key)}, is_source ? "a text that names the source" : kConfidenceNames);
+      wrong({*it, place(key), false},
+            is_source ? "a text that names the source" : kConfidenceNames);
     else
       *target = it->get<std::string>();
   }
@@ -94,7 +95,7 @@ const Json* Reader::child(std::string_view key, bool required) {
     return nullptr;
   }
   if (it->is_object()) return &*it;
-  wrong({*it, place(key)}, "an object");
+  wrong({*it, place(key), false}, "an object");
   return nullptr;
 }
 
@@ -133,7 +134,7 @@ std::optional<Reader::Leaf> Reader::leaf(std::string_view key, Need need) {
   }
   if (const Override* change = override_at(dotted(key))) {
     note(key, {"--set", "set", change->value}, need);
-    return Leaf{*it, change->place()};
+    return Leaf{*it, change->place(), true};
   }
   Provenance from{default_source_, default_confidence_, {}};
   bool ok = true;
@@ -145,7 +146,7 @@ std::optional<Reader::Leaf> Reader::leaf(std::string_view key, Need need) {
   }
   from.value = value->is_string() ? value->get<std::string>() : shown(*value);
   note(key, std::move(from), need);
-  return Leaf{*value, place(key)};
+  return Leaf{*value, place(key), false};
 }
 
 void Reader::note(std::string_view key, Provenance from, Need need) {
@@ -165,7 +166,7 @@ void Reader::count(std::string_view key, std::int64_t& value, std::int64_t low, 
                    std::string_view /*doc*/) {
   std::optional<Leaf> found = leaf(key, Need::Number);
   if (!found) return;
-  if (override_at(dotted(key))) found->value = scalar_of(found->value.get<std::string>());
+  found->value = found->scalar();
   if (!found->value.is_number_integer()) return wrong(*found, "a whole number");
   const bool huge = found->value.is_number_unsigned() &&
                     found->value.get<std::uint64_t>() >
@@ -181,7 +182,7 @@ void Reader::number(std::string_view key, double& value, double low, double high
                     std::string_view /*doc*/) {
   std::optional<Leaf> found = leaf(key, Need::Number);
   if (!found) return;
-  if (override_at(dotted(key))) found->value = scalar_of(found->value.get<std::string>());
+  found->value = found->scalar();
   if (!found->value.is_number()) return wrong(*found, "a number");
   const double read = found->value.get<double>();
   if (!std::isfinite(read) || read < low || read > high)
@@ -192,7 +193,7 @@ void Reader::number(std::string_view key, double& value, double low, double high
 void Reader::share(std::string_view key, double& value, std::string_view /*doc*/) {
   std::optional<Leaf> found = leaf(key, Need::Number);
   if (!found) return;
-  if (override_at(dotted(key))) found->value = scalar_of(found->value.get<std::string>());
+  found->value = found->scalar();
   if (!found->value.is_number()) return wrong(*found, "a number");
   const double read = found->value.get<double>();
   if (!std::isfinite(read) || read <= 0 || read > 1)
@@ -201,10 +202,8 @@ void Reader::share(std::string_view key, double& value, std::string_view /*doc*/
 }
 
 void Reader::read_flag(const Leaf& found, bool& value) {
-  const Json scalar =
-      found.value.is_string() ? scalar_of(found.value.get<std::string>()) : found.value;
-  const bool from_text = found.value.is_string() && !found.place.starts_with("--set ");
-  if (from_text || !scalar.is_boolean()) return wrong(found, "true or false");
+  const Json scalar = found.scalar();
+  if (!scalar.is_boolean()) return wrong(found, "true or false");
   value = scalar.get<bool>();
 }
 
@@ -250,9 +249,19 @@ void Reader::option_choice(std::string_view key, std::string& value,
 void Reader::option_number(std::string_view key, std::uint64_t& value, std::string_view /*doc*/) {
   std::optional<Leaf> found = leaf(key, Need::Optional);
   if (!found) return;
-  if (override_at(dotted(key))) found->value = scalar_of(found->value.get<std::string>());
+  found->value = found->scalar();
   if (!found->value.is_number_unsigned()) return wrong(*found, "a whole number of at least 0");
   value = found->value.get<std::uint64_t>();
+}
+
+// A near name, or all names if they are few. The first two known keys are source and confidence.
+std::string Reader::unknown_hint(const std::string& key) const {
+  constexpr std::size_t kFew = 8;
+  std::string hint = base::did_you_mean(key, known_);
+  const std::vector<std::string> names(known_.begin() + 2,
+                                       known_.end());  // without source, confidence
+  if (!hint.empty() || names.size() > kFew) return hint;
+  return fmt::format("; known are {}", fmt::join(names, ", "));
 }
 
 void Reader::finish() {
@@ -264,7 +273,7 @@ void Reader::finish() {
         std::find_if(state_.overrides.begin(), state_.overrides.end(), [&](const Override& change) {
           return change.path == path || change.path.starts_with(path + ".");
         });
-    const std::string hint = base::did_you_mean(key, known_);
+    const std::string hint = unknown_hint(key);
     if (made != state_.overrides.end())
       state_.problems.add(made->place(),
                           fmt::format("unknown key \"{}\" in {}{}", key, origin_.path, hint));

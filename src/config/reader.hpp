@@ -97,8 +97,11 @@ class Reader {
 
  private:
   struct Leaf {
-    Json value;  // an override's text is already turned into JSON
+    Json value;
     std::string place;
+    bool overridden = false;  // the value is the text of an override
+    // The value where a number or a flag is wanted: an override's text is read as JSON.
+    [[nodiscard]] Json scalar() const;
   };
   enum class Need { Optional, Required, Number };
 
@@ -118,6 +121,7 @@ class Reader {
   void long_leaf(std::string_view key, const Json& written, Provenance& from, bool& ok);
   void note(std::string_view key, Provenance from, Need need);
   [[nodiscard]] const Override* override_at(std::string_view path) const;
+  [[nodiscard]] std::string unknown_hint(const std::string& key) const;
   [[nodiscard]] std::string dotted(std::string_view key) const;
   void wrong(const Leaf& found, std::string_view expected, std::string_view hint = "");
   void read_choice(const Leaf& found, std::string& value, std::span<const std::string_view> names);

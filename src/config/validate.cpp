@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/validate.hpp"
 
+#include <sstream>
+
 #include "trn3sim/config/quantity_text.hpp"
 
 #include <fmt/format.h>
@@ -9,17 +11,24 @@
 namespace trn3sim::config {
 namespace {
 
-// Adds problems under one object of a file.
+// Adds the problems of broken rules at the places of the values.
 class Rules {
  public:
-  Rules(std::string place, base::Problems& problems)
-      : place_(std::move(place)), problems_(problems) {}
-  void require(bool holds, const char* key, const std::string& what) {
-    if (!holds) problems_.add(fmt::format("{}/{}", place_, key), what);
+  Rules(std::string root, const PlaceOf& place_of, base::Problems& problems)
+      : root_(std::move(root)), place_of_(place_of), problems_(problems) {}
+
+  // `path` is dotted, below the root.
+  void require(bool holds, const std::string& path, const std::string& what) {
+    if (holds) return;
+    std::vector<std::string> keys{root_};
+    std::istringstream stream(path);
+    for (std::string key; std::getline(stream, key, '.');) keys.push_back(key);
+    problems_.add(place_of_(keys), what);
   }
 
  private:
-  std::string place_;
+  std::string root_;
+  const PlaceOf& place_of_;
   base::Problems& problems_;
 };
 
@@ -33,67 +42,67 @@ void check_chip(const ChipSpec& chip, Rules& rules) {
                 "logical_core_size",
                 fmt::format("a logical core of {} needs whole groups among the {} cores of a stack",
                             chip.logical_core_size, chip.cores_per_stack()));
-  rules.require(chip.dma.plateau_rate <= chip.dma.bus_rate, "dma/plateau_rate",
+  rules.require(chip.dma.plateau_rate <= chip.dma.bus_rate, "dma.plateau_rate",
                 fmt::format("{} is above bus_rate {}", quantity_text(chip.dma.plateau_rate),
                             quantity_text(chip.dma.bus_rate)));
 }
 
 void check_arrays(const ChipSpec& chip, Rules& rules) {
   const std::int64_t usable = chip.sbuf.usable_per_partition.count() * chip.sbuf.partitions;
-  rules.require(usable <= chip.sbuf.capacity.count(), "sbuf/usable_per_partition",
+  rules.require(usable <= chip.sbuf.capacity.count(), "sbuf.usable_per_partition",
                 fmt::format("{} partitions of {} are more than the capacity {}",
                             chip.sbuf.partitions, quantity_text(chip.sbuf.usable_per_partition),
                             quantity_text(chip.sbuf.capacity)));
   const std::int64_t banks =
       chip.psum.bank_bytes_per_partition.count() * chip.psum.banks * chip.sbuf.partitions;
-  rules.require(banks <= chip.psum.capacity.count(), "psum/banks",
+  rules.require(banks <= chip.psum.capacity.count(), "psum.banks",
                 fmt::format("{} banks of {} in {} partitions are more than the capacity {}",
                             chip.psum.banks, quantity_text(chip.psum.bank_bytes_per_partition),
                             chip.sbuf.partitions, quantity_text(chip.psum.capacity)));
-  rules.require(chip.tensor.rows <= chip.sbuf.partitions, "tensor/rows",
+  rules.require(chip.tensor.rows <= chip.sbuf.partitions, "tensor.rows",
                 fmt::format("{} rows need as many SBUF partitions, there are {}", chip.tensor.rows,
                             chip.sbuf.partitions));
   bool any = false;
   for (std::size_t i = 0; i < base::kDTypes; ++i) {
     const bool supported = chip.tensor.macs_per_pe_cycle[i] > 0;
     any = any || supported;
-    const std::string key = fmt::format("energy/mac/{}", base::name(static_cast<base::DType>(i)));
-    rules.require(!supported || chip.energy.mac[i].count() > 0, key.c_str(),
-                  "the format is supported (tensor/macs_per_pe_cycle), so a MAC costs energy: "
+    const std::string key = fmt::format("energy.mac.{}", base::name(static_cast<base::DType>(i)));
+    rules.require(!supported || chip.energy.mac[i].count() > 0, key,
+                  "the format is supported (tensor.macs_per_pe_cycle), so a MAC costs energy: "
                   "expected above zero");
   }
-  rules.require(any, "tensor/macs_per_pe_cycle", "no format is supported: expected one above zero");
+  rules.require(any, "tensor.macs_per_pe_cycle", "no format is supported: expected one above zero");
 }
 
 void check_hbm(const ChipSpec& chip, Rules& rules) {
   const HbmSpec& hbm = chip.hbm;
   const std::int64_t banks = hbm.sids * hbm.bank_groups * hbm.banks_per_group;
   const std::int64_t row_set = hbm.row.count() * banks * hbm.channels * hbm.pseudo_channels;
-  rules.require(hbm.row.count() % hbm.burst.count() == 0, "hbm/row",
+  rules.require(hbm.row.count() % hbm.burst.count() == 0, "hbm.row",
                 fmt::format("{} is no multiple of burst {}", quantity_text(hbm.row),
                             quantity_text(hbm.burst)));
   rules.require(
       hbm.interleave.count() % hbm.burst.count() == 0 &&
           hbm.row.count() % hbm.interleave.count() == 0,
-      "hbm/interleave",
+      "hbm.interleave",
       fmt::format("{} must be a multiple of burst {} and divide row {}",
                   quantity_text(hbm.interleave), quantity_text(hbm.burst), quantity_text(hbm.row)));
   rules.require(
-      hbm.capacity.count() % row_set == 0, "hbm/capacity",
+      hbm.capacity.count() % row_set == 0, "hbm.capacity",
       fmt::format("{} gives no whole number of rows to each of the {} banks of a stack",
                   quantity_text(hbm.capacity), banks * hbm.channels * hbm.pseudo_channels));
   rules.require(Int128(chip.cores_per_stack()) * hbm.reserved.count() < hbm.capacity.count(),
-                "hbm/reserved",
+                "hbm.reserved",
                 fmt::format("{} for each of the {} cores of a stack leaves nothing of {}",
                             quantity_text(hbm.reserved), chip.cores_per_stack(),
                             quantity_text(hbm.capacity)));
-  rules.require(hbm.t_rrd_s <= hbm.t_rrd_l, "hbm/t_rrd_l",
+  rules.require(hbm.t_rrd_s <= hbm.t_rrd_l, "hbm.t_rrd_l",
                 fmt::format("{} is below t_rrd_s {}", quantity_text(hbm.t_rrd_l),
                             quantity_text(hbm.t_rrd_s)));
-  rules.require(hbm.refresh != "all_bank" || hbm.t_rfc_all_bank < hbm.t_refi, "hbm/t_rfc_all_bank",
+  rules.require(hbm.refresh != "all_bank" || hbm.t_rfc_all_bank < hbm.t_refi, "hbm.t_rfc_all_bank",
                 fmt::format("{} leaves no time within t_refi {}", quantity_text(hbm.t_rfc_all_bank),
                             quantity_text(hbm.t_refi)));
-  rules.require(hbm.refresh != "per_bank" || hbm.t_rfc_per_bank < hbm.t_refi, "hbm/t_rfc_per_bank",
+  rules.require(hbm.refresh != "per_bank" || hbm.t_rfc_per_bank < hbm.t_refi, "hbm.t_rfc_per_bank",
                 fmt::format("{} leaves no time within t_refi {}", quantity_text(hbm.t_rfc_per_bank),
                             quantity_text(hbm.t_refi)));
 }
@@ -116,13 +125,12 @@ void check_fabric(const FabricSpec& fabric, Rules& rules) {
 
 }  // namespace
 
-void validate(const SystemSpec& system, const std::string& chip_place,
-              const std::string& fabric_place, base::Problems& problems) {
-  Rules chip(chip_place, problems);
+void validate(const SystemSpec& system, const PlaceOf& place_of, base::Problems& problems) {
+  Rules chip("chip", place_of, problems);
   check_chip(system.chip, chip);
   check_arrays(system.chip, chip);
   check_hbm(system.chip, chip);
-  Rules fabric(fabric_place, problems);
+  Rules fabric("fabric", place_of, problems);
   check_fabric(system.fabric, fabric);
 }
 

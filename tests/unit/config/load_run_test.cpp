@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/config/run_spec.hpp"
@@ -159,6 +160,62 @@ TEST(Overrides, MistakesNameTheOverride) {
             "--set chip.hbm.bandwidth: expected path=value, such as chip.hbm.bandwidth=6.0TB/s");
   EXPECT_EQ(error_of("chip1.json", {"run.seed=-1"}),
             "--set run.seed=-1: expected a whole number of at least 0, got -1");
+}
+
+// Visits every value of a dump by its keys.
+void visit_values(
+    const nlohmann::json& node, const std::vector<std::string>& keys,
+    const std::function<void(const std::vector<std::string>&, const nlohmann::json&)>& visit) {
+  if (!node.is_object() || node.contains("value")) return visit(keys, node);
+  for (const auto& [key, value] : node.items()) {
+    std::vector<std::string> below = keys;
+    below.push_back(key);
+    visit_values(value, below, visit);
+  }
+}
+
+TEST(Overrides, EveryValueCanBeSetToItself) {
+  const nlohmann::json dump =
+      nlohmann::json::parse(load_run("ultraserver64.json", {}).resolved_json);
+  std::vector<std::string> overrides;
+  visit_values(dump, {}, [&](const std::vector<std::string>& keys, const nlohmann::json& node) {
+    if (keys.back() == "kind") return;
+    const nlohmann::json value = node.is_object() ? node["value"] : node;
+    std::string text = keys[0];
+    for (std::size_t i = 1; i < keys.size(); ++i) text += "." + keys[i];
+    overrides.push_back(text + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
+  });
+  EXPECT_GT(overrides.size(), 140U);  // a chip alone has that many
+  const nlohmann::json again =
+      nlohmann::json::parse(load_run("ultraserver64.json", overrides).resolved_json);
+  visit_values(dump, {}, [&](const std::vector<std::string>& keys, const nlohmann::json& node) {
+    nlohmann::json other = again;
+    for (const std::string& key : keys) other = nlohmann::json(other[key]);
+    const nlohmann::json value = node.is_object() ? node["value"] : node;
+    EXPECT_EQ(other.is_object() ? other["value"] : other, value) << keys.back();
+  });
+}
+
+// No number of the machine has a hidden default.
+TEST(LoadRun, EveryValueOfTheMachineIsRequired) {
+  const Folder folder;
+  const nlohmann::json dump =
+      nlohmann::json::parse(load_run("ultraserver64.json", {}).resolved_json);
+  int checked = 0;
+  visit_values(dump, {}, [&](const std::vector<std::string>& keys, const nlohmann::json&) {
+    if (keys[0] == "compile" || keys[0] == "run") return;
+    std::string pointer;
+    for (const std::string& key : keys) pointer += "/" + key;
+    nlohmann::json broken = dump;
+    broken[nlohmann::json::json_pointer(pointer).parent_pointer()].erase(keys.back());
+    const std::string message = error_of(folder.write("broken.json", broken.dump()).string(), {});
+    EXPECT_NE(message.find("broken.json: " + pointer + ": required, but missing"),
+              std::string::npos)
+        << pointer << "\n"
+        << message;
+    ++checked;
+  });
+  EXPECT_GT(checked, 140);
 }
 
 TEST(Compile, LevelsSetTheSwitches) {
