@@ -10,7 +10,9 @@
 namespace trn3sim::models {
 namespace {
 
-std::int64_t ceil_slots(std::int64_t time, std::int64_t slot) { return (time + slot - 1) / slot; }
+std::int64_t ceil_slots(std::int64_t time, std::int64_t slot) {
+  return (time + slot - 1) / slot;
+}
 
 // A key of the chip file that the model cannot use.
 [[noreturn]] void refuse(const std::string& key, const std::string& what) {
@@ -75,8 +77,8 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   } else if (spec.refresh == "all_bank") {
     refresh = Refresh::AllBank;
   } else if (spec.refresh != "none") {
-    refuse("refresh", "found \"" + spec.refresh +
-                          "\"; expected \"per_bank\", \"all_bank\" or \"none\"");
+    refuse("refresh",
+           "found \"" + spec.refresh + "\"; expected \"per_bank\", \"all_bank\" or \"none\"");
   }
   if (refresh != Refresh::None && refi < banks) require_positive(0, "t_refi");
   // A full write queue drains to empty; about half as many again arrive meanwhile and join.
@@ -128,8 +130,8 @@ std::int64_t PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool w
                                   std::int64_t earliest_slot) {
   Bank& bank = banks_[static_cast<std::size_t>(run.bank)];
   if (bank.row != run.row) {
-    const std::int64_t earliest = bank.row < 0 ? std::max(now, bank.act_ready)
-                                               : std::max(now, bank.pre_ready) + t_->rp;
+    const std::int64_t earliest =
+        bank.row < 0 ? std::max(now, bank.act_ready) : std::max(now, bank.pre_ready) + t_->rp;
     bank.act = activate(now, run.group, earliest);
     bank.row = run.row;
     bank.pre_ready = bank.act + t_->ras;
@@ -141,8 +143,8 @@ std::int64_t PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool w
     column_grid_.anchor(kFirstSlot + ceil_slots(ready - now, t_->slot), ready);
     idle_ = false;
   }
-  const std::int64_t slot =
-      columns_.book(run.group, run.columns, std::max(earliest_slot, column_grid_.ceil_slot(ready)), write);
+  const std::int64_t slot = columns_.book(
+      run.group, run.columns, std::max(earliest_slot, column_grid_.ceil_slot(ready)), write);
   const std::int64_t last = slot + columns_.span(run.columns);
   const std::int64_t time = column_grid_.time(last);
   if (time >= last_column_) {
