@@ -77,6 +77,15 @@ std::string line_and_column(const std::string& text, std::size_t byte) {
   return fmt::format("{}:{}", line, column);
 }
 
+// JSON holds UTF-8 only; the command line may hold anything.
+bool is_utf8(const std::string& text) {
+  try {
+    return !Json(text).dump().empty();
+  } catch (const Json::type_error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string shown(const Json& value) {
@@ -125,6 +134,10 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& texts,
   std::vector<Override> changes;
   for (const std::string& text : texts) {
     Override change{.text = text, .path = {}, .keys = {}, .value = {}};
+    if (!is_utf8(text)) {
+      problems.add("--set", "the text is not UTF-8");
+      continue;
+    }
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
       problems.add(change.place(), "expected path=value, such as chip.hbm.bandwidth=6.0TB/s");

@@ -52,7 +52,10 @@ std::string not_found(const fs::path& name, const std::string& what,
       if (std::find(near.begin(), near.end(), found) == near.end())
         near.push_back(std::move(found));
   }
-  const std::string hint = base::did_you_mean(name.filename().string(), near);
+  std::string hint = base::did_you_mean(name.filename().string(), near);
+  for (const std::string& found : near)
+    if (fs::path(found).stem() == name.filename())
+      hint = fmt::format("; did you mean \"{}\"?", found);
   if (!hint.empty() || near.empty()) return text + hint;
   constexpr std::size_t kShown = 8;
   text += "; there are";

@@ -223,21 +223,26 @@ void Reader::text(std::string_view key, std::string& value, std::string_view /*d
   value = found->value.get<std::string>();
 }
 
-void Reader::read_choice(const Leaf& found, std::string& value,
+bool Reader::read_choice(const Leaf& found, std::string& value,
                          std::span<const std::string_view> names) {
-  if (!found.value.is_string()) return wrong(found, quoted_list(names));
-  const std::string& read = found.value.get_ref<const std::string&>();
-  if (std::find(names.begin(), names.end(), read) == names.end()) {
-    const std::vector<std::string> candidates(names.begin(), names.end());
-    return wrong(found, quoted_list(names), base::did_you_mean(read, candidates));
+  std::string hint;
+  if (found.value.is_string()) {
+    const std::string& read = found.value.get_ref<const std::string&>();
+    if (std::find(names.begin(), names.end(), read) != names.end()) {
+      value = read;
+      return true;
+    }
+    hint = base::did_you_mean(read, std::vector<std::string>(names.begin(), names.end()));
   }
-  value = read;
+  wrong(found, quoted_list(names), hint);
+  return false;
 }
 
 void Reader::choice(std::string_view key, std::string& value,
                     std::span<const std::string_view> names, std::string_view /*doc*/) {
-  if (const std::optional<Leaf> found = leaf(key, Need::Required))
-    read_choice(*found, value, names);
+  const std::optional<Leaf> found = leaf(key, Need::Required);
+  const bool ok = found && read_choice(*found, value, names);
+  if (!ok && key == "type") shape_unknown_ = true;
 }
 
 void Reader::option_choice(std::string_view key, std::string& value,
@@ -265,6 +270,7 @@ std::string Reader::unknown_hint(const std::string& key) const {
 }
 
 void Reader::finish() {
+  if (shape_unknown_) return;
   for (const auto& [key, value] : object_.items()) {
     if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
     // An override that made this key, or one inside it, is the place to mend.

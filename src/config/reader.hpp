@@ -124,7 +124,7 @@ class Reader {
   [[nodiscard]] std::string unknown_hint(const std::string& key) const;
   [[nodiscard]] std::string dotted(std::string_view key) const;
   void wrong(const Leaf& found, std::string_view expected, std::string_view hint = "");
-  void read_choice(const Leaf& found, std::string& value, std::span<const std::string_view> names);
+  bool read_choice(const Leaf& found, std::string& value, std::span<const std::string_view> names);
   void read_flag(const Leaf& found, bool& value);
 
   template <class Q>
@@ -146,6 +146,8 @@ class Reader {
   ReadState& state_;
   std::string default_source_, default_confidence_;
   std::vector<std::string> known_;
+  bool shape_unknown_ =
+      false;  // "type" is missing or wrong, so nobody knows which keys belong here
 };
 
 }  // namespace trn3sim::config

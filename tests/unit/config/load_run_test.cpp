@@ -74,6 +74,58 @@ TEST(LoadRun, Trainium3HasThePublishedPeaks) {
   EXPECT_EQ(chip.energy.mac[static_cast<std::size_t>(base::DType::Bf16)].count(), Int128(420'000));
 }
 
+TEST(LoadRun, EnergyReproducesTheBillOfWatts) {
+  const config::ChipSpec chip = load_run("chip1.json", {}).system.chip;
+  const auto picojoules = [](base::Energy e) { return base::to_joules(e) * 1e12; };
+  const auto mac = [&](base::DType t) {
+    return picojoules(chip.energy.mac[static_cast<std::size_t>(t)]);
+  };
+  // MACs per second of the chip: 8 x 128 x 128 x 2.4e9 = 3.146e14; at 90 % and 0.42 pJ 118.9 W;
+  // MXFP8 does four times as many at 0.20 pJ: 226.5 W.
+  const double pe_cycles = static_cast<double>(chip.cores * chip.tensor.rows * chip.tensor.columns *
+                                               chip.tensor.clock.count());
+  EXPECT_NEAR(0.9 * pe_cycles * mac(base::DType::Bf16) * 1e-12, 118.9, 0.1);
+  EXPECT_NEAR(0.9 * 4 * pe_cycles * mac(base::DType::Mxfp8) * 1e-12, 226.5, 0.1);
+  // Refresh of one stack: 32 pseudo-channels x 2.7 nJ per 3900 ns / 48 banks = 1.06 W.
+  const double per_bank = base::to_seconds(chip.hbm.t_refi) / 48;
+  EXPECT_NEAR(32 * picojoules(chip.energy.hbm_refresh_bank) * 1e-12 / per_bank, 1.06, 0.01);
+  // Clocks of 8 cores and the uncore: 8 x 8 + 10 = 74 W.
+  EXPECT_EQ((chip.energy.clock_core * chip.cores + chip.energy.clock_uncore).count(), 74'000'000);
+}
+
+// Whatever a file holds, it loads or the user is told: nothing else is thrown.
+TEST(LoadRun, DamagedFilesAreUserErrors) {
+  const Folder folder;
+  const std::string dump = load_run("ultraserver64.json", {}).resolved_json;
+  std::uint64_t state = 20'261'130;  // linear congruential generator
+  const auto next = [&](std::size_t bound) {
+    state = state * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U;
+    return static_cast<std::size_t>(state >> 33U) % bound;
+  };
+  const std::vector<std::string> pieces = {"null", "[]", "{}", "-1", "1e308", "\"\"", "true",
+                                           "{",    "}",  "\"", ",",  "\xff",  "0.5",  "\"1 GB/s\""};
+  int refused = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::string text = dump;
+    for (std::size_t n = next(3) + 1; n > 0; --n) {
+      const std::size_t at = next(text.size());
+      const std::size_t colon = std::min(text.find(": ", at), text.size() - 2) + 2;
+      if (next(2) == 0)
+        text.replace(colon, std::min(text.find_first_of(",\n", colon), text.size()) - colon,
+                     pieces[next(pieces.size())]);
+      else
+        text.replace(at, next(20), pieces[next(pieces.size())]);
+    }
+    try {
+      load_run(folder.write("damaged.json", text).string(), {});
+    } catch (const base::UserError& error) {
+      EXPECT_FALSE(error.problems().empty());
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 300);  // most damage is noticed; a changed source text may pass
+}
+
 TEST(LoadRun, DumpLoadsBackToTheSameRun) {
   const Folder folder;
   for (const char* name : {"chip1.json", "instance16.json", "ultraserver64.json"}) {
@@ -216,6 +268,10 @@ TEST(LoadRun, EveryValueOfTheMachineIsRequired) {
     ++checked;
   });
   EXPECT_GT(checked, 140);
+}
+
+TEST(Overrides, TextMustBeUtf8) {
+  EXPECT_EQ(error_of("chip1.json", {"name=\xff"}), "--set: the text is not UTF-8");
 }
 
 TEST(Compile, LevelsSetTheSwitches) {
