@@ -178,28 +178,67 @@ TEST(FormatErrors, Fusion) {
   });
 }
 
+// Rank = 12 pp + 4 dp + tp.
+std::string message(std::string_view op, std::string_view peer, int pp, int bytes = 8) {
+  return fmt::format(R"({{"op":"{}","id":"{}{}","peer":"{}","bytes":{},"when":{{"pp":{}}}}})"
+                     "\n",
+                     op, op, pp, peer, bytes, pp);
+}
+
 TEST(FormatErrors, PointToPoint) {
-  const auto send = [](std::string_view rest) {
-    return fmt::format(R"({{"op":"send","id":"s","bytes":8,{}}})", rest);
-  };
   // pp has 2 ranks: the first one has a next one, the second one has not.
-  EXPECT_EQ(op_complaint(send(R"("peer":"pp+1","when":{"pp":0})")), "");
+  const std::string sends = message("send", "pp+1", 0);
+  const std::string receives = message("recv", "pp-1", 1);
+  EXPECT_EQ(op_complaint(sends + receives), "");
   expect_all({
-      {send(R"("peer":"pp+1")"),
+      {message("send", "pp+1", 1),
+       "FILE:2: send \"send1\": the rank at pp=1 has no peer \"pp+1\"; restrict it with \"when\""},
+      {message("recv", "pp-1", 0),
+       "FILE:2: recv \"recv0\": the rank at pp=0 has no peer \"pp-1\"; restrict it with \"when\""},
+      {R"({"op":"send","id":"s","peer":"pp+1","bytes":8})",
        "FILE:2: send \"s\": the rank at pp=1 has no peer \"pp+1\"; restrict it with \"when\""},
-      {send(R"("peer":"pp-1","when":{"pp":0})"),
-       "FILE:2: send \"s\": the rank at pp=0 has no peer \"pp-1\"; restrict it with \"when\""},
-      {send(R"("peer":"pp")"),
-       "FILE:2: send \"s\": \"peer\": expected an axis and an offset such as \"pp+1\", got \"pp\""},
+      {message("send", "pp", 0),
+       "FILE:2: send \"send0\": \"peer\": expected an axis and an offset such as \"pp+1\", got "
+       "\"pp\""},
+      {sends, "FILE:2: rank 0 sends 1 messages of 8 bytes (tag 0) to rank 12, which receives 0"},
+      {receives,
+       "FILE:2: rank 12 expects 1 messages of 8 bytes (tag 0) from rank 0, which sends 0"},
+      {sends + message("recv", "pp-1", 1, 9),
+       "FILE:2: rank 0 sends 1 messages of 8 bytes (tag 0) to rank 12, which receives 0\n"
+       "FILE:3: rank 12 expects 1 messages of 9 bytes (tag 0) from rank 0, which sends 0"},
   });
   // A `when` on the call restricts what is called.
   EXPECT_EQ(op_complaint(R"({"op":"block","id":"b"})"
-                         "\n" +
-                         send(R"("peer":"pp+1")") + "\n" +
+                         "\n"
+                         R"({"op":"send","id":"s","peer":"pp+1","bytes":8})"
+                         "\n"
                          R"({"op":"end"})"
                          "\n"
-                         R"({"op":"call","id":"c","block":"b","when":{"pp":0}})"),
+                         R"({"op":"call","id":"c","block":"b","when":{"pp":0}})"
+                         "\n" +
+                         receives),
             "");
+}
+
+TEST(FormatErrors, CollectivesThatSomeMembersMiss) {
+  const auto coll = [](std::string_view id, int bytes, std::string_view when) {
+    return fmt::format(
+        R"({{"op":"coll","id":"{}","kind":"all_reduce","group":"tp","in":{},"out":{}{}}})"
+        "\n",
+        id, bytes, bytes, when);
+  };
+  // All members of the groups at pp 0 run it: fine.
+  EXPECT_EQ(op_complaint(kFine + coll("c", 8, R"(,"when":{"pp":0})")), "");
+  // Each member has a line of its own: fine.
+  EXPECT_EQ(op_complaint(coll("c", 8, R"(,"when":{"tp":0})") + coll("d", 8, R"(,"when":{"tp":1})") +
+                         coll("e", 8, R"(,"when":{"tp":2})") + coll("f", 8, R"(,"when":{"tp":3})")),
+            "");
+  EXPECT_EQ(
+      op_complaint(coll("c", 8, R"(,"when":{"tp":0})") + coll("d", 8, "")),
+      "FILE:2: the members of a group disagree: rank 0 runs all_reduce (in 8, out 8) 2 times, "
+      "rank 1 runs it 1 times\n"
+      "FILE:3: the members of a group disagree: rank 1 runs all_reduce (in 8, out 8) 1 times, "
+      "rank 0 runs it 2 times");
 }
 
 TEST(FormatErrors, Blocks) {

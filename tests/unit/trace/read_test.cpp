@@ -57,6 +57,8 @@ TEST(Read, EveryOp) {
       "\n"
       R"({"op":"mem","id":"m","dir":"store","space":"storage","bytes":11})"
       "\n"
+      R"({"op":"send","id":"s","peer":"pp+1","bytes":9,"tag":7,"when":{"pp":0}})"
+      "\n"
       R"({"op":"opaque","id":"o","flop":1,"bytes":2,"ns":3,"dtype":"fp16"})"
       "\n");
   const std::vector<Op>& ops = p.blocks[0].ops;
@@ -99,8 +101,8 @@ TEST(Read, EveryOp) {
   EXPECT_EQ(r.tag, 7);
   EXPECT_TRUE(body<Memory>(p, 7).store);
   EXPECT_EQ(body<Memory>(p, 7).space, MemorySpace::Storage);
-  EXPECT_EQ(body<Opaque>(p, 8).ns, 3);
-  EXPECT_EQ(body<Opaque>(p, 8).dtype, DType::Fp16);
+  EXPECT_EQ(body<Opaque>(p, 9).ns, 3);
+  EXPECT_EQ(body<Opaque>(p, 9).dtype, DType::Fp16);
 }
 
 TEST(Read, BlocksAndTheirResults) {
