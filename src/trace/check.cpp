@@ -96,6 +96,7 @@ void check_program(const Program& program, Report& report) {
   check_length(program, report);
   PeerCheck(program, report).run();
   if (!report.empty()) return;
+  check_traffic(program, report);
   for (std::int64_t rank : representative_ranks(program)) {
     const ActivationRange range = activation_range(program, rank);
     if (range.lowest >= 0 && range.fits) continue;

@@ -112,6 +112,8 @@ void read_fuse(Fields& f, Vec& v, const Op& op, const OpScope& scope) {
   v.fuse = at->second;
   if (std::find(op.deps.begin(), op.deps.end(), v.fuse) == op.deps.end())
     f.problem(fmt::format("\"fuse\": \"deps\" must name the gemm \"{}\" too", *id));
+  if (scope.block->ops[static_cast<std::size_t>(v.fuse)].when != op.when)
+    f.problem(fmt::format("\"fuse\": \"when\" must be that of the gemm \"{}\"", *id));
   check_fused_elems(f, v, *gemm);
 }
 
