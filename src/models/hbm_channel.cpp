@@ -44,13 +44,13 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   burst = static_cast<std::int64_t>(
       base::ceil_div(Int128(spec.burst.count()) * base::kFemtosPerSecond * pseudo_channels * stacks,
                      spec.bandwidth.count()));
-  slot = static_cast<std::int64_t>(static_cast<double>(burst) / spec.derate + 0.5);
+  // Columns of all groups together come no faster than one per tCCD_L / groups: where that is
+  // longer than a burst, it is the slot, so that runs still pack without holes.
+  slot = std::max(static_cast<std::int64_t>(static_cast<double>(burst) / spec.derate + 0.5),
+                  ceil_slots(spec.t_ccd_l.count(), spec.bank_groups));
   ccd_l = std::max(spec.t_ccd_l.count(), slot);
   stride = ceil_slots(ccd_l, slot);
   period4 = (4 * ccd_l + slot / 2) / slot;
-  if (stride > 16) {
-    refuse("bandwidth", "one burst takes less than a sixteenth of t_ccd_l; expected a lower rate");
-  }
   act_slot = spec.t_rrd_s.count();
   faw = spec.t_faw.count();
   faw_slots = std::max<std::int64_t>(ceil_slots(faw, act_slot), 1);
