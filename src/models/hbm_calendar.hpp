@@ -123,12 +123,15 @@ class ColumnCalendar {
     }
   }
   void clear() { ring_.clear(); }
+  // No slot before this one is free.
+  std::int64_t first_open() { return ring_.first_open(0); }
   // Books `n` (1..4) columns of `group` at the first fit at or after `earliest`; returns the start.
-  // Reads keep out of the slots that `keep_reads_out` named.
+  // `earliest` must be at least first_open(). Reads keep out of the slots that `keep_reads_out`
+  // named.
   std::int64_t book(std::int64_t group, std::int64_t n, std::int64_t earliest, bool write) {
     const int of_group = SlotRing::group(group);
     const std::int64_t length = span(n);
-    std::int64_t s = ring_.first_open(earliest);
+    std::int64_t s = earliest;
     for (;; s += 64 - length) {
       ring_.reach(s + 191);
       std::uint64_t taken = ring_.window(SlotRing::kTaken, s) | ring_.window(of_group, s);

@@ -143,8 +143,9 @@ std::int64_t PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool w
     column_grid_.anchor(kFirstSlot + ceil_slots(ready - now, t_->slot), ready);
     idle_ = false;
   }
-  const std::int64_t slot = columns_.book(
-      run.group, run.columns, std::max(earliest_slot, column_grid_.ceil_slot(ready)), write);
+  std::int64_t earliest = std::max(earliest_slot, columns_.first_open());
+  if (ready > column_grid_.time(earliest)) earliest = column_grid_.ceil_slot(ready);
+  const std::int64_t slot = columns_.book(run.group, run.columns, earliest, write);
   const std::int64_t last = slot + columns_.span(run.columns);
   const std::int64_t time = column_grid_.time(last);
   if (time >= last_column_) {
