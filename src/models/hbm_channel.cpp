@@ -55,7 +55,7 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   faw = spec.t_faw.count();
   faw_slots = std::max<std::int64_t>(ceil_slots(faw, act_slot), 1);
   rrd_l_slots = std::max<std::int64_t>(ceil_slots(spec.t_rrd_l.count(), act_slot), 1);
-  if (faw_slots > 60) refuse("t_faw", "more than 60 times t_rrd_s; expected less");
+  if (faw_slots > 32) refuse("t_faw", "more than 32 times t_rrd_s; expected less");
   rcd_read = spec.t_rcd_read.count();
   rcd_write = spec.t_rcd_write.count();
   rp = spec.t_rp.count();
