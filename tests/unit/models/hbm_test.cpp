@@ -240,8 +240,8 @@ double one_channel(const Pattern& p) {
                     state % static_cast<std::uint64_t>(spec.capacity.count() / p.block)) *
                 p.block;
     }
-    for (std::int64_t o = 0; o < p.block; o += 256) {
-      const std::int64_t bytes = std::min<std::int64_t>(256, p.block - o);
+    for (std::int64_t o = 0; o < p.block; o += 64) {  // a column pair of one row
+      const std::int64_t bytes = 64;
       while (held + bytes / 32 > p.depth) {
         now = std::max(now, queue.top().first);
         held -= queue.top().second;
@@ -260,14 +260,19 @@ double one_channel(const Pattern& p) {
 TEST(HbmReference, RandomAccessNearRamulator) {
   // References: Ramulator 2.1 (CMU-SAFARI/ramulator2), HBM3 preset at 9.6 Gb/s, FRFCFS-RowHit, open
   // page, reads, the same address map without the channel fold, share of the peak. Tolerances are
-  // relative; the slot calendars err by up to 8 % at this depth.
+  // relative: what slot calendars cost against a scheduler that sees its whole queue, more with the
+  // shallow one.
   const Pattern patterns[] = {
-      {"none", true, 64, 128, 0.415, 0.05},        {"none", true, 256, 128, 0.766, 0.08},
-      {"none", true, 1024, 128, 0.825, 0.08},      {"none", true, 4096, 128, 0.907, 0.06},
-      {"none", false, 4096, 128, 0.997, 0.02},     {"all_bank", true, 256, 128, 0.643, 0.08},
-      {"all_bank", true, 4096, 128, 0.767, 0.06},  {"all_bank", false, 4096, 128, 0.836, 0.04},
-      {"per_bank", true, 256, 128, 0.721, 0.10},   {"per_bank", true, 4096, 128, 0.888, 0.08},
-      {"per_bank", false, 4096, 128, 0.985, 0.12},
+      {"none", true, 256, 128, 0.766, 0.03},       {"none", true, 512, 128, 0.805, 0.03},
+      {"none", true, 1024, 128, 0.825, 0.03},      {"none", true, 4096, 128, 0.907, 0.06},
+      {"none", false, 4096, 128, 0.997, 0.02},     {"all_bank", true, 256, 128, 0.643, 0.03},
+      {"all_bank", true, 1024, 128, 0.691, 0.03},  {"all_bank", true, 4096, 128, 0.767, 0.06},
+      {"all_bank", false, 4096, 128, 0.836, 0.03}, {"per_bank", true, 64, 128, 0.415, 0.05},
+      {"per_bank", true, 256, 128, 0.721, 0.03},   {"per_bank", true, 512, 128, 0.758, 0.03},
+      {"per_bank", true, 1024, 128, 0.769, 0.03},  {"per_bank", true, 4096, 128, 0.888, 0.05},
+      {"per_bank", false, 4096, 128, 0.985, 0.04}, {"none", true, 256, 64, 0.578, 0.12},
+      {"none", true, 4096, 64, 0.771, 0.06},       {"none", false, 4096, 64, 0.886, 0.05},
+      {"per_bank", true, 256, 64, 0.531, 0.12},    {"per_bank", true, 4096, 64, 0.752, 0.10},
   };
   for (const Pattern& p : patterns) {
     const double share = one_channel(p);
@@ -302,9 +307,34 @@ TEST(HbmMix, TurnaroundIsPaidPerBatch) {
   EXPECT_LT(share, 0.93);
 }
 
+TEST(HbmMix, ReadsPassQueuedWritesAndWaitForADrain) {
+  // A pseudo-channel drains when 1.5 x 128 / 2 = 96 bursts wait, which are 12 blocks of 256 B.
+  const auto read_after = [](std::int64_t blocks) {
+    HbmStack stack(one_nanosecond_bursts(), 4);
+    for (std::int64_t u = 0; u < 12; ++u) stack.access(Time(), in_channel_0(u), 256, false);
+    for (std::int64_t u = 0; u < blocks; ++u) {
+      stack.access(nanoseconds(1000), in_channel_0(u), 256, true);
+    }
+    return stack.access(nanoseconds(1000), in_channel_0(0), 32, false);
+  };
+  // 11 blocks stay in the queue: a row hit as without them.
+  EXPECT_EQ(read_after(11), ns(1053.5));
+  // The twelfth starts the drain: 96 columns from 1000 on, the last at 1095 or a few slots later,
+  // and then CWL + burst + tWTR = 13.5 ns, rounded up to a slot, before the read's column.
+  EXPECT_GE(read_after(12), ns(1095 + 14 + 53.5));
+  EXPECT_LE(read_after(12), ns(1095 + 14 + 53.5 + 12));
+}
+
+TEST(HbmMix, AnUnloadedWriteIsTakenAtOnce) {
+  // CWL 6.25 + burst 1 + controller 40; the row opens later, when the queue drains, and is counted.
+  HbmStack stack(one_nanosecond_bursts(), 4);
+  EXPECT_EQ(stack.access(nanoseconds(10), 0, 32, true), ns(10 + 47.25));
+  EXPECT_EQ(stack.activates(), 1);
+  EXPECT_EQ(stack.write_bytes(), 32);
+}
+
 TEST(HbmScaling, MoreBandwidthIsNotSlower) {
-  // The same accesses at the same times end no later (last of all) on a faster stack. Beyond 6.5
-  // TB/s tCCD_L binds and its rounding to bus slots may cost 1 %.
+  // The same accesses at the same times end no later (last of all) on a faster stack.
   Time before = base::kTimeMax;
   for (std::int64_t tbps10 : {20, 30, 35, 40, 45, 49, 50, 55, 60, 70, 80, 100}) {
     config::HbmSpec spec = hbm3e();
@@ -314,8 +344,10 @@ TEST(HbmScaling, MoreBandwidthIsNotSlower) {
     for (std::int64_t i = 0; i < 2048; ++i) {
       last = std::max(last, stack.access(Time(), i * 4096, 4096, false));
     }
-    EXPECT_LE(last.count(), before.count() + (tbps10 > 65 ? before.count() / 100 : 0)) << tbps10;
-    before = std::min(before, last);
+    EXPECT_LE(last, before) << tbps10;
+    // Four bank groups give 32 B per 2.5 ns each: 51.2 GB/s per pseudo-channel, 6.55 TB/s in all.
+    EXPECT_GE(base::to_seconds(last), 2048 * 4096 / 1638.4e9) << tbps10;
+    before = last;
   }
 }
 
@@ -367,6 +399,14 @@ TEST(HbmRefresh, PerBankClosesTheRowAndBlocksItsBankOnly) {
   const Time blocked = stack.access(nanoseconds(100), in_channel_0(0), 32, false);
   EXPECT_GE(blocked, ns(281.25 + 72.875));
   EXPECT_LE(blocked, ns(281.25 + 72.875 + 3.5));  // the next activation and bus slot
+}
+
+TEST(HbmRefresh, PerBankRefreshesTakeActivationSlots) {
+  // Random 64 B opens a row each time and is bound by tFAW: 4 per 15 ns are 1040 activations per
+  // tREFI, of which 48 refreshes take their part: 4.6 % less. Blocked banks cost little beside it.
+  const double none = one_channel({"none", true, 64, 128, 0, 0});
+  const double per_bank = one_channel({"per_bank", true, 64, 128, 0, 0});
+  EXPECT_NEAR(per_bank / none, 1.0 - 48.0 / 1040.0, 0.015);
 }
 
 TEST(HbmReset, RepeatsExactly) {
