@@ -18,7 +18,12 @@ void BusyUnion::settle(base::Time horizon) {
       total_ += end - start;
       covered = end;
     }
-    if (i.end > horizon) rest.push_back({std::max(i.start, horizon), i.end});
+    if (i.end <= horizon) continue;
+    const base::Time from = std::max(i.start, horizon);
+    if (!rest.empty() && from <= rest.back().end)
+      rest.back().end = std::max(rest.back().end, i.end);
+    else
+      rest.push_back({from, i.end});
   }
   pending_.swap(rest);
 }

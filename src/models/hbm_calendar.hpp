@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Slot calendars of one pseudo-channel. A calendar is a bit ring over fixed time slots; a request
-// takes the first slots that fit at or after its ready time, so a later request may fill a hole that
-// an earlier, longer waiting one left. That stands in for the reordering of an FR-FCFS scheduler.
+// takes the first slots that fit at or after its ready time, so a later request may fill a hole
+// that an earlier, longer waiting one left. That stands in for the reordering of an FR-FCFS
+// scheduler.
 #pragma once
 
 #include <array>
@@ -101,22 +102,24 @@ class SlotRing {
     return line(word).field[static_cast<std::size_t>(field)];
   }
   [[nodiscard]] std::uint64_t bits(std::int64_t word, int field) const {
-    return lines_[static_cast<std::size_t>(word & (kLines - 1))].field[static_cast<std::size_t>(field)];
+    return lines_[static_cast<std::size_t>(word & (kLines - 1))]
+        .field[static_cast<std::size_t>(field)];
   }
   std::array<Line, kLines> lines_{};
   std::int64_t base_ = 0;  // first valid word
   std::int64_t full_ = 0;  // all slots before this word are taken
 };
 
-// Column commands: one slot is one burst on the data bus. A run of n columns of one bank group takes
-// every `stride`-th slot (tCCD_L); runs of other groups interleave.
+// Column commands: one slot is one burst on the data bus. A run of n columns of one bank group
+// takes every `stride`-th slot (tCCD_L); runs of other groups interleave.
 class ColumnCalendar {
  public:
   // `period4`: slots from the start of a four-column run to the next column of its group.
   ColumnCalendar(std::int64_t stride, std::int64_t period4)
       : stride_(stride), gap_(period4 > 3 * stride ? period4 - 3 * stride : 1) {
     for (std::size_t n = 1; n < pattern_.size(); ++n) {
-      pattern_[n] = pattern_[n - 1] | std::uint64_t{1} << (static_cast<std::int64_t>(n - 1) * stride);
+      pattern_[n] = pattern_[n - 1] | std::uint64_t{1}
+                                          << (static_cast<std::int64_t>(n - 1) * stride);
     }
   }
   void clear() { ring_.clear(); }

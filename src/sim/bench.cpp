@@ -15,9 +15,11 @@ namespace {
 
 using models::ProfilePoint;
 
-constexpr std::size_t kMostLimits = 8;
+constexpr std::size_t kMostPoints = 12;
 constexpr double kTolerance = 0.01;
-constexpr double kFirstLimits[] = {0.25, 0.5, 0.75, 1.0, 1.25};  // of the average rate
+constexpr int kKneeSteps = 6;
+constexpr double kKneeRatio = 1.1;                   // how closely the knee is bracketed
+constexpr double kFirstLimits[] = {0.25, 0.5, 1.0};  // of the average rate
 
 double rate(const ProfilePoint& p) {
   return static_cast<double>(p.served.count());
@@ -34,20 +36,17 @@ double interpolation_error(const std::vector<ProfilePoint>& curve, std::size_t i
   return std::abs(guess - duration(curve[i])) / duration(curve[i]);
 }
 
-// The interval (by its lower point) whose neighbourhood interpolates worst, or the size of the
-// curve if all is well. The midpoint of the wider neighbour interval is the place for a new point.
-std::size_t worst_interval(const std::vector<ProfilePoint>& curve) {
-  double worst = kTolerance;
-  std::size_t where = curve.size();
-  for (std::size_t i = 1; i + 1 < curve.size(); ++i) {
-    const double error = interpolation_error(curve, i);
-    if (error <= worst) continue;
-    worst = error;
-    const double below = duration(curve[i - 1]) - duration(curve[i]);
-    const double above = duration(curve[i]) - duration(curve[i + 1]);
-    where = below > above ? i - 1 : i;
-  }
-  return where;
+// Index of the lowest rate that costs at most 0.1 % over the unlimited run (the last point).
+std::size_t knee(const std::vector<ProfilePoint>& curve) {
+  std::size_t i = curve.size() - 1;
+  while (i > 0 && duration(curve[i - 1]) <= 1.001 * duration(curve.back())) --i;
+  return i;
+}
+
+std::size_t index_of(const std::vector<ProfilePoint>& curve, base::Rate served) {
+  std::size_t i = 0;
+  while (curve[i].served != served) ++i;
+  return i;
 }
 
 base::Rate between(const ProfilePoint& low, const ProfilePoint& high) {
@@ -74,31 +73,60 @@ base::Rate KernelBench::limit(std::size_t cores) const {
   return std::min(dma, base::Rate(chip_->hbm.bandwidth.count() / chip_->stacks));
 }
 
+void KernelBench::measure(models::KernelProfile& profile, const models::TileProgram& program,
+                          base::Rate served) {
+  const modules::ClusterRun r = run(program, served);
+  profile.instructions += r.instructions;
+  std::vector<ProfilePoint>& curve = profile.curve;
+  const auto at =
+      std::lower_bound(curve.begin(), curve.end(), served,
+                       [](const ProfilePoint& p, base::Rate x) { return p.served < x; });
+  curve.insert(at, {served, r.duration});
+}
+
+void KernelBench::find_knee(models::KernelProfile& profile, const models::TileProgram& program) {
+  const std::vector<ProfilePoint>& curve = profile.curve;
+  for (int step = 0; step < kKneeSteps; ++step) {
+    const std::size_t high = knee(curve);
+    if (high == 0) return;
+    const double low_rate = rate(curve[high - 1]), high_rate = rate(curve[high]);
+    if (high_rate < kKneeRatio * low_rate) return;
+    measure(profile, program, base::Rate(std::llround(std::sqrt(low_rate * high_rate))));
+  }
+}
+
+// Measures the middle of every interval and goes on into the halves of those that erred.
+void KernelBench::refine(models::KernelProfile& profile, const models::TileProgram& program) {
+  const std::vector<ProfilePoint>& curve = profile.curve;
+  std::vector<base::Rate> open;  // lower ends of the intervals to look at
+  for (std::size_t i = 0; i + 1 < curve.size(); ++i) open.push_back(curve[i].served);
+  for (std::size_t next = 0; next < open.size() && curve.size() < kMostPoints; ++next) {
+    const std::size_t i = index_of(curve, open[next]);
+    const base::Rate middle = between(curve[i], curve[i + 1]);
+    const double most_gain = duration(curve[i]) / duration(curve[i + 1]) - 1;
+    if (most_gain <= kTolerance || middle <= curve[i].served || middle >= curve[i + 1].served)
+      continue;
+    measure(profile, program, middle);
+    if (interpolation_error(curve, i + 1) <= kTolerance) continue;
+    open.push_back(curve[i].served);
+    open.push_back(middle);
+  }
+}
+
 void KernelBench::add_curve(models::KernelProfile& profile, const models::TileProgram& program) {
   std::vector<ProfilePoint>& curve = profile.curve;
   const std::int64_t bytes = profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes;
-  const base::Rate most = limit(program.cores.size());
+  const base::Rate most = curve.back().served;
   const double average = static_cast<double>(bytes) / base::to_seconds(profile.duration);
-  std::size_t limits = 0;
-  auto measure = [&](base::Rate served) {
-    const modules::ClusterRun r = run(program, served);
-    profile.instructions += r.instructions;
-    ++limits;
-    auto at = std::lower_bound(curve.begin(), curve.end(), served,
-                               [](const ProfilePoint& p, base::Rate x) { return p.served < x; });
-    curve.insert(at, {served, r.duration});
-  };
   for (double share : kFirstLimits) {
     const base::Rate served(std::llround(average * share));
-    if (served.count() > 0 && served < most) measure(served);
+    if (served.count() > 0 && served < most) measure(profile, program, served);
   }
-  while (limits < kMostLimits) {
-    const std::size_t i = worst_interval(curve);
-    if (i == curve.size()) break;
-    const base::Rate served = between(curve[i], curve[i + 1]);
-    if (served <= curve[i].served || served >= curve[i + 1].served) break;
-    measure(served);
-  }
+  find_knee(profile, program);
+  // More cannot help: the knee carries the unlimited duration and ends the curve.
+  curve.resize(knee(curve) + 1);
+  curve.back().duration = profile.duration;
+  refine(profile, program);
   // More cannot hurt: an accident of timing must not make the curve rise with the rate.
   for (std::size_t i = curve.size() - 1; i > 0; --i)
     curve[i - 1].duration = std::max(curve[i - 1].duration, curve[i].duration);
