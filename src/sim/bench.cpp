@@ -17,7 +17,8 @@ using models::ProfilePoint;
 
 constexpr std::size_t kMostPoints = 12;
 constexpr double kTolerance = 0.01;
-constexpr int kKneeSteps = 6;
+constexpr double kKneeShare = 1.005;
+constexpr int kKneeSteps = 5;
 constexpr double kKneeRatio = 1.1;                   // how closely the knee is bracketed
 constexpr double kFirstLimits[] = {0.25, 0.5, 1.0};  // of the average rate
 
@@ -28,29 +29,36 @@ double duration(const ProfilePoint& p) {
   return static_cast<double>(p.duration.count());
 }
 
-// Relative error of the point `i` when interpolated in 1 / rate between its neighbours.
-double interpolation_error(const std::vector<ProfilePoint>& curve, std::size_t i) {
-  const double low = 1 / rate(curve[i - 1]), x = 1 / rate(curve[i]), high = 1 / rate(curve[i + 1]);
-  const double guess = duration(curve[i + 1]) + (duration(curve[i - 1]) - duration(curve[i + 1])) *
-                                                    (x - high) / (low - high);
-  return std::abs(guess - duration(curve[i])) / duration(curve[i]);
+// Seconds over 1 / rate between two neighbours: the bytes that still bind there.
+double slope(const ProfilePoint& low, const ProfilePoint& high) {
+  return (duration(low) - duration(high)) / (1 / rate(low) - 1 / rate(high));
 }
 
-// Index of the lowest rate that costs at most 0.1 % over the unlimited run (the last point).
+// How far interpolation in the interval above curve[i] can be off, and the 1 / rate where. Over
+// 1 / rate the duration is convex: flat at high rates, as steep as the bytes moved at low ones. So
+// it lies above the lines through the neighbouring segments, and the chord is the interpolation.
+struct Gap {
+  double relative = 0, inverse_rate = 0;
+};
+Gap gap_above(const std::vector<ProfilePoint>& curve, std::size_t i, double bytes) {
+  const ProfilePoint &low = curve[i], &high = curve[i + 1];
+  const double left = 1 / rate(high), right = 1 / rate(low);
+  const double flat = i + 2 < curve.size() ? slope(high, curve[i + 2]) : 0;
+  const double steep =
+      i > 0 ? slope(curve[i - 1], low) : bytes * static_cast<double>(base::kFemtosPerSecond);
+  if (steep <= flat) return {};
+  const double corner = std::clamp(
+      (duration(high) - duration(low) + steep * right - flat * left) / (steep - flat), left, right);
+  const double chord = duration(high) + slope(low, high) * (corner - left);
+  const double bound = duration(high) + flat * (corner - left);
+  return {chord / bound - 1, corner};
+}
+
+// Index of the lowest rate that costs at most 0.5 % over the unlimited run (the last point).
 std::size_t knee(const std::vector<ProfilePoint>& curve) {
   std::size_t i = curve.size() - 1;
-  while (i > 0 && duration(curve[i - 1]) <= 1.001 * duration(curve.back())) --i;
+  while (i > 0 && duration(curve[i - 1]) <= kKneeShare * duration(curve.back())) --i;
   return i;
-}
-
-std::size_t index_of(const std::vector<ProfilePoint>& curve, base::Rate served) {
-  std::size_t i = 0;
-  while (curve[i].served != served) ++i;
-  return i;
-}
-
-base::Rate between(const ProfilePoint& low, const ProfilePoint& high) {
-  return base::Rate(std::llround(2 / (1 / rate(low) + 1 / rate(high))));
 }
 
 }  // namespace
@@ -95,21 +103,26 @@ void KernelBench::find_knee(models::KernelProfile& profile, const models::TilePr
   }
 }
 
-// Measures the middle of every interval and goes on into the halves of those that erred.
+// Adds points where interpolation can be off most, until it cannot be off by more than 1 %.
 void KernelBench::refine(models::KernelProfile& profile, const models::TileProgram& program) {
   const std::vector<ProfilePoint>& curve = profile.curve;
-  std::vector<base::Rate> open;  // lower ends of the intervals to look at
-  for (std::size_t i = 0; i + 1 < curve.size(); ++i) open.push_back(curve[i].served);
-  for (std::size_t next = 0; next < open.size() && curve.size() < kMostPoints; ++next) {
-    const std::size_t i = index_of(curve, open[next]);
-    const base::Rate middle = between(curve[i], curve[i + 1]);
-    const double most_gain = duration(curve[i]) / duration(curve[i + 1]) - 1;
-    if (most_gain <= kTolerance || middle <= curve[i].served || middle >= curve[i + 1].served)
-      continue;
-    measure(profile, program, middle);
-    if (interpolation_error(curve, i + 1) <= kTolerance) continue;
-    open.push_back(curve[i].served);
-    open.push_back(middle);
+  const auto bytes =
+      static_cast<double>(profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes);
+  while (curve.size() < kMostPoints) {
+    Gap worst;
+    std::size_t where = 0;
+    for (std::size_t i = 0; i + 1 < curve.size(); ++i) {
+      const Gap gap = gap_above(curve, i, bytes);
+      if (gap.relative > worst.relative) {
+        worst = gap;
+        where = i;
+      }
+    }
+    const base::Rate served(std::llround(1 / std::max(worst.inverse_rate, 1e-15)));
+    if (worst.relative <= kTolerance || served <= curve[where].served ||
+        served >= curve[where + 1].served)
+      return;
+    measure(profile, program, served);
   }
 }
 
