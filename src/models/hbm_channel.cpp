@@ -55,7 +55,7 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   faw = spec.t_faw.count();
   faw_slots = std::max<std::int64_t>(ceil_slots(faw, act_slot), 1);
   rrd_l_slots = std::max<std::int64_t>(ceil_slots(spec.t_rrd_l.count(), act_slot), 1);
-  if (faw_slots > 60) refuse("t_faw", "more than 60 times t_rrd_s; expected less");
+  if (faw_slots > 32) refuse("t_faw", "more than 32 times t_rrd_s; expected less");
   rcd_read = spec.t_rcd_read.count();
   rcd_write = spec.t_rcd_write.count();
   rp = spec.t_rp.count();
@@ -143,8 +143,9 @@ std::int64_t PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool w
     column_grid_.anchor(kFirstSlot + ceil_slots(ready - now, t_->slot), ready);
     idle_ = false;
   }
-  const std::int64_t slot = columns_.book(
-      run.group, run.columns, std::max(earliest_slot, column_grid_.ceil_slot(ready)), write);
+  std::int64_t earliest = std::max(earliest_slot, columns_.first_open());
+  if (ready > column_grid_.time(earliest)) earliest = column_grid_.ceil_slot(ready);
+  const std::int64_t slot = columns_.book(run.group, run.columns, earliest, write);
   const std::int64_t last = slot + columns_.span(run.columns);
   const std::int64_t time = column_grid_.time(last);
   if (time >= last_column_) {

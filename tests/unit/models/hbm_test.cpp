@@ -240,8 +240,8 @@ double one_channel(const Pattern& p) {
                     state % static_cast<std::uint64_t>(spec.capacity.count() / p.block)) *
                 p.block;
     }
-    for (std::int64_t o = 0; o < p.block; o += 256) {
-      const std::int64_t bytes = std::min<std::int64_t>(256, p.block - o);
+    for (std::int64_t o = 0; o < p.block; o += 64) {  // a column pair of one row
+      const std::int64_t bytes = 64;
       while (held + bytes / 32 > p.depth) {
         now = std::max(now, queue.top().first);
         held -= queue.top().second;
@@ -260,14 +260,19 @@ double one_channel(const Pattern& p) {
 TEST(HbmReference, RandomAccessNearRamulator) {
   // References: Ramulator 2.1 (CMU-SAFARI/ramulator2), HBM3 preset at 9.6 Gb/s, FRFCFS-RowHit, open
   // page, reads, the same address map without the channel fold, share of the peak. Tolerances are
-  // relative; the slot calendars err by up to 8 % at this depth.
+  // relative: what slot calendars cost against a scheduler that sees its whole queue, more with the
+  // shallow one.
   const Pattern patterns[] = {
-      {"none", true, 64, 128, 0.415, 0.05},        {"none", true, 256, 128, 0.766, 0.08},
-      {"none", true, 1024, 128, 0.825, 0.08},      {"none", true, 4096, 128, 0.907, 0.06},
-      {"none", false, 4096, 128, 0.997, 0.02},     {"all_bank", true, 256, 128, 0.643, 0.08},
-      {"all_bank", true, 4096, 128, 0.767, 0.06},  {"all_bank", false, 4096, 128, 0.836, 0.04},
-      {"per_bank", true, 256, 128, 0.721, 0.10},   {"per_bank", true, 4096, 128, 0.888, 0.08},
-      {"per_bank", false, 4096, 128, 0.985, 0.12},
+      {"none", true, 256, 128, 0.766, 0.03},       {"none", true, 512, 128, 0.805, 0.03},
+      {"none", true, 1024, 128, 0.825, 0.03},      {"none", true, 4096, 128, 0.907, 0.06},
+      {"none", false, 4096, 128, 0.997, 0.02},     {"all_bank", true, 256, 128, 0.643, 0.03},
+      {"all_bank", true, 1024, 128, 0.691, 0.03},  {"all_bank", true, 4096, 128, 0.767, 0.06},
+      {"all_bank", false, 4096, 128, 0.836, 0.03}, {"per_bank", true, 64, 128, 0.415, 0.05},
+      {"per_bank", true, 256, 128, 0.721, 0.03},   {"per_bank", true, 512, 128, 0.758, 0.03},
+      {"per_bank", true, 1024, 128, 0.769, 0.03},  {"per_bank", true, 4096, 128, 0.888, 0.05},
+      {"per_bank", false, 4096, 128, 0.985, 0.04}, {"none", true, 256, 64, 0.578, 0.12},
+      {"none", true, 4096, 64, 0.771, 0.06},       {"none", false, 4096, 64, 0.886, 0.05},
+      {"per_bank", true, 256, 64, 0.531, 0.12},    {"per_bank", true, 4096, 64, 0.752, 0.10},
   };
   for (const Pattern& p : patterns) {
     const double share = one_channel(p);
