@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <systemc>
 
 #include "trn3sim/config/chip_spec.hpp"
@@ -19,19 +20,24 @@ namespace trn3sim::modules {
 
 // What one execution of a tile program on a cluster measured. Times since the start of the program.
 struct ClusterRun {
-  base::Time duration;            // all streams done and all DMA complete
-  base::Time first_compute;       // start of the first compute instruction
-  base::Time last_compute;        // end of the last
-  base::Time compute_active;      // union over cores and compute engines of busy intervals
+  base::Time duration;        // all streams done and all DMA complete
+  base::Time first_compute;   // start of the first compute instruction
+  base::Time last_compute;    // end of the last
+  base::Time compute_active;  // union over cores and compute engines of busy intervals
   std::array<base::Time, models::kEngines> engine_busy{};  // summed over cores
-  base::Time dma_busy;            // summed over DMA engines
+  base::Time dma_busy;                                     // summed over DMA engines
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_activates = 0;
   std::int64_t instructions = 0;
+  // Every operand that DMA touched before the first compute instruction is a weight.
+  bool lead_in_weights_only = false;
 };
 
 class StackCluster : public sc_core::sc_module {
  public:
-  StackCluster(const sc_core::sc_module_name& name, const config::ChipSpec& chip, Context& context);
+  // `reverse`: construct the parts in reverse order (for the tests that results do not depend on
+  // it).
+  StackCluster(const sc_core::sc_module_name& name, const config::ChipSpec& chip, Context& context,
+               bool reverse = false);
   ~StackCluster() override;
 
   // Resets every model to its canonical state and loads a program; `served_cap` limits what DMA and
@@ -47,6 +53,8 @@ class StackCluster : public sc_core::sc_module {
   [[nodiscard]] std::string waiting() const;
 
  private:
+  void end_run();
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

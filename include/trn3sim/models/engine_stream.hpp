@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// One engine's in-order instruction stream: runs ahead through its nodes until a token is missing.
+// All times are integer cycles of the engine's clock; femtoseconds appear at semaphores and DMA.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trn3sim/models/clock.hpp"
+#include "trn3sim/models/dma_group.hpp"
+#include "trn3sim/models/semaphore_bank.hpp"
+#include "trn3sim/models/tensor_pipeline.hpp"
+
+namespace trn3sim::models {
+
+struct CycleInterval {
+  std::int64_t start, end;
+};
+
+class EngineStream {
+ public:
+  EngineStream(const config::ChipSpec& chip, Engine engine, std::int32_t core);
+
+  void load(const TileProgram& program, const CoreProgram& core);
+
+  // Runs until done or blocked. Appends DMA triggers; returns the bits (1 << Engine) of the streams
+  // of this core that got the tokens they wait for.
+  std::uint32_t run(SemaphoreBank& semaphores, std::vector<DmaTrigger>& triggers);
+
+  [[nodiscard]] bool done() const { return position_ == nodes_.size(); }
+  // End of the last instruction, results visible.
+  [[nodiscard]] base::Time end() const { return edges_.edge(end_); }
+  [[nodiscard]] base::Time busy() const { return edges_.edge(busy_); }
+  [[nodiscard]] std::int64_t instructions() const { return executed_; }
+  // First and last compute instruction; kTimeMax and 0 if there is none.
+  [[nodiscard]] base::Time first_compute() const {
+    return first_compute_ < 0 ? base::kTimeMax : edges_.edge(first_compute_);
+  }
+  [[nodiscard]] base::Time last_compute() const { return edges_.edge(last_compute_); }
+  // Busy intervals in ascending order, merged where they touch; the owner may clear them.
+  [[nodiscard]] std::vector<CycleInterval>& intervals() { return intervals_; }
+  [[nodiscard]] const ClockEdges& edges() const { return edges_; }
+  // "multiply_moving (node 12) waits for 2 of semaphore 3 (has 1, signalled by DMA)".
+  [[nodiscard]] std::string waiting(const SemaphoreBank& semaphores) const;
+
+ private:
+  enum class Kind : std::uint8_t { Lane, Tensor, Dma, Nop };
+  struct Op {
+    std::int64_t cycles = 0;
+    Opcode op = Opcode::Nop;
+    Kind kind = Kind::Nop;
+    std::uint8_t waits = 0, signals = 0;
+    std::int32_t dma = -1;
+    std::array<SemaphoreWait, 3> wait{};
+    std::array<SemaphoreSignal, 2> signal{};
+  };
+  struct Loop {
+    std::uint32_t begin;
+    std::int32_t left;
+  };
+
+  Op decode(const Instruction& instruction) const;
+  // Issues the instruction at `ready` or later; returns the cycle at which its results are visible.
+  std::int64_t issue(const Op& op, std::int64_t ready);
+  void occupy(std::int64_t start, std::int64_t end);
+
+  const config::ChipSpec* chip_;
+  Engine engine_;
+  std::int32_t core_;
+  ClockEdges edges_;
+  std::int64_t engine_latency_;  // cycles
+  base::Time dma_latency_;
+  TensorPipeline pipeline_;
+  std::vector<StreamNode> nodes_;  // Instruction nodes index ops_
+  std::vector<Op> ops_;
+  std::vector<Loop> loops_;
+  std::size_t position_ = 0;
+  std::int64_t free_ = 0;  // cycle at which the engine can issue the next instruction
+  std::int64_t end_ = 0, busy_ = 0, executed_ = 0;
+  std::int64_t first_compute_ = -1, last_compute_ = 0;
+  std::vector<CycleInterval> intervals_;
+};
+
+}  // namespace trn3sim::models

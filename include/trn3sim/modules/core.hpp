@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A NeuronCore: five engines, each a process of its own, and the semaphores that order them.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <systemc>
+#include <vector>
+
+#include "trn3sim/models/engine_stream.hpp"
+#include "trn3sim/models/semaphore_bank.hpp"
+
+namespace trn3sim::modules {
+
+// What happens around a core.
+struct CoreHooks {
+  std::function<void(const std::vector<models::DmaTrigger>&)> dma;  // transfers started
+  std::function<void()> ended;           // a stream has ended (its times may lie ahead)
+  std::function<void()> many_intervals;  // busy intervals should be collected
+};
+
+// One engine: runs its stream when a token that it lacked arrives.
+class EngineModule : public sc_core::sc_module {
+ public:
+  using Ran = std::function<void(std::uint32_t woken)>;
+  EngineModule(const sc_core::sc_module_name& name, models::EngineStream stream,
+               models::SemaphoreBank& semaphores, CoreHooks& hooks, Ran ran);
+  void wake() { wake_.notify(sc_core::SC_ZERO_TIME); }
+  [[nodiscard]] models::EngineStream& stream() { return stream_; }
+  [[nodiscard]] const models::EngineStream& stream() const { return stream_; }
+
+ private:
+  void run();
+
+  models::EngineStream stream_;
+  models::SemaphoreBank* semaphores_;
+  CoreHooks* hooks_;
+  Ran ran_;
+  std::vector<models::DmaTrigger> triggers_;
+  sc_core::sc_event wake_;
+};
+
+class Core : public sc_core::sc_module {
+ public:
+  // `reverse`: construct the engines in reverse order (results must not depend on it).
+  Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, std::int32_t index,
+       CoreHooks hooks, bool reverse);
+
+  // `program.cores[index]`, or nothing if the program has fewer cores.
+  void load(const models::TileProgram& program);
+  // Lets every stream begin.
+  void start();
+  // Posts the signals of a completed transfer.
+  void complete(const models::DmaTransfer& transfer, base::Time at);
+
+  [[nodiscard]] bool done() const;
+  [[nodiscard]] const models::EngineStream& stream(std::size_t engine) const {
+    return engines_[engine]->stream();
+  }
+  [[nodiscard]] models::EngineStream& stream(std::size_t engine) {
+    return engines_[engine]->stream();
+  }
+  // One line per blocked stream.
+  [[nodiscard]] std::string waiting() const;
+
+ private:
+  void wake(std::uint32_t mask);
+
+  std::int32_t index_;
+  CoreHooks hooks_;
+  models::SemaphoreBank semaphores_;
+  std::array<std::unique_ptr<EngineModule>, models::kEngines> engines_;
+};
+
+}  // namespace trn3sim::modules

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The DMA engines of one stack's cores: one process, one wake event. Transfers that several engines
+// start at one instant are served in the order of (core, engine).
+#pragma once
+
+#include <functional>
+#include <systemc>
+#include <vector>
+
+#include "trn3sim/models/dma_group.hpp"
+#include "trn3sim/modules/hbm_controller.hpp"
+#include "trn3sim/modules/program_clock.hpp"
+
+namespace trn3sim::modules {
+
+class Dma : public sc_core::sc_module {
+ public:
+  sc_core::sc_port<MemoryInterface> memory;
+
+  // `completed`: called for each transfer at the time of its semaphore write; `idle`: after the
+  // last.
+  using Completed = std::function<void(const models::DmaCompletion&)>;
+  Dma(const sc_core::sc_module_name& name, const config::ChipSpec& chip, const ProgramClock& clock,
+      Completed completed, std::function<void()> idle);
+
+  void load(const models::TileProgram& program);
+  // Starts transfers; none lies before the current time.
+  void post(const std::vector<models::DmaTrigger>& triggers);
+  [[nodiscard]] const models::DmaGroup& group() const { return group_; }
+  [[nodiscard]] base::Time last_completion() const { return last_completion_; }
+
+ private:
+  void step();
+
+  models::DmaGroup group_;
+  const ProgramClock* clock_;
+  Completed completed_;
+  std::function<void()> idle_;
+  std::vector<models::DmaCompletion> due_;
+  base::Time last_completion_;
+  sc_core::sc_event wake_;
+};
+
+}  // namespace trn3sim::modules

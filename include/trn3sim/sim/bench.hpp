@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A bench: one HBM stack with its cores in full detail, on which kernels run to get their profiles.
+#pragma once
+
+#include <systemc>
+
+#include "trn3sim/config/chip_spec.hpp"
+#include "trn3sim/models/instruction.hpp"
+#include "trn3sim/models/kernel_profile.hpp"
+#include "trn3sim/modules/context.hpp"
+#include "trn3sim/modules/stack_cluster.hpp"
+
+namespace trn3sim::sim {
+
+// Elaborate it before the first sc_start(). While it profiles, nothing else may be scheduled in the
+// kernel; it restarts the context's epoch for every run, so profiles do not depend on their order.
+class KernelBench {
+ public:
+  // `chip` must outlive the bench.
+  KernelBench(const sc_core::sc_module_name& name, const config::ChipSpec& chip,
+              modules::Context& context);
+
+  // Runs `program` without a limit, and again with limits on the data rate until interpolation in
+  // 1 / rate errs by less than 1 % (at most 8 limits). Throws InternalError for a program that
+  // deadlocks.
+  models::KernelProfile profile(const models::TileProgram& program);
+
+  // One run. `served_cap`: see StackCluster::load().
+  modules::ClusterRun run(const models::TileProgram& program, base::Rate served_cap);
+
+ private:
+  void add_curve(models::KernelProfile& profile, const models::TileProgram& program);
+  // What DMA and HBM can grant at most.
+  [[nodiscard]] base::Rate limit(std::size_t cores) const;
+
+  const config::ChipSpec* chip_;
+  modules::Context* context_;
+  modules::StackCluster cluster_;
+};
+
+}  // namespace trn3sim::sim

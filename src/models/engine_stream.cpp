@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/models/engine_stream.hpp"
+
+#include <algorithm>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/models/engine_cost.hpp"
+
+#include <fmt/format.h>
+
+namespace trn3sim::models {
+
+EngineStream::EngineStream(const config::ChipSpec& chip, Engine engine, std::int32_t core)
+    : chip_(&chip),
+      engine_(engine),
+      core_(core),
+      edges_(engine_clock(chip, engine)),
+      engine_latency_(chip.sync.engine_cycles),
+      dma_latency_(chip.sync.dma_to_engine),
+      pipeline_(chip.tensor.fill_cycles, chip.tensor.background_transpose) {}
+
+EngineStream::Op EngineStream::decode(const Instruction& instruction) const {
+  Op op;
+  op.op = instruction.op;
+  op.cycles = instruction_cost(instruction, engine_, *chip_).cycles;
+  op.dma = instruction.dma;
+  if (instruction.op == Opcode::DmaStart)
+    op.kind = Kind::Dma;
+  else if (instruction.op == Opcode::Nop)
+    op.kind = Kind::Nop;
+  else
+    op.kind = engine_ == Engine::Tensor ? Kind::Tensor : Kind::Lane;
+  for (const SemaphoreWait& w : instruction.waits)
+    if (w.count > 0) op.wait[op.waits++] = w;
+  for (const SemaphoreSignal& s : instruction.signals)
+    if (s.count > 0) op.signal[op.signals++] = s;
+  return op;
+}
+
+void EngineStream::load(const TileProgram& program, const CoreProgram& core) {
+  nodes_ = core.streams[static_cast<std::size_t>(engine_)];
+  execution_counts(program, nodes_);  // checks the loops
+  ops_.clear();
+  std::vector<std::int32_t> op_of(program.instructions.size(), -1);
+  for (StreamNode& node : nodes_) {
+    if (node.kind != StreamNode::Kind::Instruction) continue;
+    std::int32_t& index = op_of[std::size_t(node.index)];
+    if (index < 0) {
+      index = static_cast<std::int32_t>(ops_.size());
+      ops_.push_back(decode(program.instructions[std::size_t(node.index)]));
+    }
+    node.index = index;
+  }
+  loops_.clear();
+  intervals_.clear();
+  pipeline_.reset();
+  position_ = 0;
+  free_ = end_ = busy_ = executed_ = last_compute_ = 0;
+  first_compute_ = -1;
+}
+
+void EngineStream::occupy(std::int64_t start, std::int64_t end) {
+  busy_ += end - start;
+  if (!intervals_.empty() && intervals_.back().end >= start)
+    intervals_.back().end = end;
+  else
+    intervals_.push_back({start, end});
+}
+
+std::int64_t EngineStream::issue(const Op& op, std::int64_t ready) {
+  if (op.kind == Kind::Tensor) {
+    const TensorPipeline::Slot slot = pipeline_.issue(op.op, op.cycles, ready);
+    if (slot.array) occupy(slot.start, slot.end);
+    if (first_compute_ < 0) first_compute_ = slot.start;
+    last_compute_ = std::max(last_compute_, slot.end);
+    free_ = slot.start;  // the pipeline keeps the order of the rest
+    return slot.visible;
+  }
+  const std::int64_t start = std::max(free_, ready);
+  free_ = start + op.cycles;
+  if (op.kind == Kind::Lane) {
+    occupy(start, free_);
+    if (first_compute_ < 0) first_compute_ = start;
+    last_compute_ = free_;
+  }
+  return free_;
+}
+
+std::uint32_t EngineStream::run(SemaphoreBank& semaphores, std::vector<DmaTrigger>& triggers) {
+  std::uint32_t woken = 0;
+  while (position_ != nodes_.size()) {
+    const StreamNode& node = nodes_[position_];
+    if (node.kind == StreamNode::Kind::LoopBegin) {
+      loops_.push_back({static_cast<std::uint32_t>(position_) + 1, node.index});
+      ++position_;
+      continue;
+    }
+    if (node.kind == StreamNode::Kind::LoopEnd) {
+      if (--loops_.back().left > 0) {
+        position_ = loops_.back().begin;
+      } else {
+        loops_.pop_back();
+        ++position_;
+      }
+      continue;
+    }
+    const Op& op = ops_[std::size_t(node.index)];
+    for (unsigned w = 0; w < op.waits; ++w)
+      if (!semaphores.ready(op.wait[w].id, op.wait[w].count)) return woken;
+    std::int64_t ready = free_;
+    for (unsigned w = 0; w < op.waits; ++w) {
+      const SemaphoreBank::Taken t = semaphores.take(op.wait[w].id, op.wait[w].count);
+      if (t.source == TokenSource::Dma)
+        ready = std::max(ready, edges_.edge_at_or_after(t.at + dma_latency_));
+      else if (t.source == TokenSource::Engine)
+        ready = std::max(ready, edges_.edge_at_or_after(t.at) + engine_latency_);
+    }
+    const std::int64_t visible = issue(op, ready);
+    end_ = std::max(end_, visible);
+    ++executed_;
+    ++position_;
+    if (op.kind == Kind::Dma)
+      triggers.push_back({edges_.edge(visible), core_, static_cast<std::int32_t>(engine_), op.dma});
+    if (op.signals > 0) {
+      const base::Time at = edges_.edge(visible);
+      for (unsigned s = 0; s < op.signals; ++s)
+        woken |= semaphores.post(op.signal[s].id, op.signal[s].count, at);
+    }
+  }
+  return woken;
+}
+
+std::string EngineStream::waiting(const SemaphoreBank& semaphores) const {
+  if (done()) return {};
+  const StreamNode& node = nodes_[position_];
+  if (node.kind != StreamNode::Kind::Instruction) return fmt::format("node {} (loop)", position_);
+  const Op& op = ops_[std::size_t(node.index)];
+  std::string text = fmt::format("{} (node {})", name(op.op), position_);
+  const char* separator = " waits for ";
+  for (unsigned w = 0; w < op.waits; ++w) {
+    const SemaphoreWait& wait = op.wait[w];
+    const std::int64_t has = semaphores.available(wait.id);
+    if (has >= wait.count) continue;
+    text += fmt::format("{}{} of semaphore {} (has {}, signalled by {})", separator, wait.count,
+                        wait.id, has, semaphores.signaller(wait.id));
+    separator = " and ";
+  }
+  return text;
+}
+
+}  // namespace trn3sim::models

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/modules/core.hpp"
+
+#include <bit>
+#include <utility>
+
+#include "trn3sim/models/engine_cost.hpp"
+
+#include <fmt/format.h>
+
+namespace trn3sim::modules {
+namespace {
+
+constexpr std::size_t kManyIntervals = 8192;
+constexpr std::uint32_t kAllEngines = (1u << models::kEngines) - 1;
+
+}  // namespace
+
+EngineModule::EngineModule(const sc_core::sc_module_name& name, models::EngineStream stream,
+                           models::SemaphoreBank& semaphores, CoreHooks& hooks, Ran ran)
+    : sc_module(name),
+      stream_(std::move(stream)),
+      semaphores_(&semaphores),
+      hooks_(&hooks),
+      ran_(std::move(ran)) {
+  SC_HAS_PROCESS(EngineModule);
+  SC_METHOD(run);
+  sensitive << wake_;
+  dont_initialize();
+}
+
+void EngineModule::run() {
+  if (stream_.done()) return;
+  triggers_.clear();
+  const std::uint32_t woken = stream_.run(*semaphores_, triggers_);
+  if (!triggers_.empty()) hooks_->dma(triggers_);
+  if (stream_.intervals().size() > kManyIntervals) hooks_->many_intervals();
+  if (woken != 0) ran_(woken);
+  if (stream_.done()) hooks_->ended();
+}
+
+Core::Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, std::int32_t index,
+           CoreHooks hooks, bool reverse)
+    : sc_module(name), index_(index), hooks_(std::move(hooks)) {
+  for (std::size_t i = 0; i < models::kEngines; ++i) {
+    const std::size_t e = reverse ? models::kEngines - 1 - i : i;
+    const auto engine = static_cast<models::Engine>(e);
+    engines_[e] = std::make_unique<EngineModule>(
+        std::string(models::name(engine)).c_str(), models::EngineStream(chip, engine, index),
+        semaphores_, hooks_, [this](std::uint32_t woken) { wake(woken); });
+  }
+}
+
+void Core::load(const models::TileProgram& program) {
+  static const models::CoreProgram kIdle;
+  const auto i = static_cast<std::size_t>(index_);
+  const models::CoreProgram& core = i < program.cores.size() ? program.cores[i] : kIdle;
+  semaphores_.load(program, core);
+  for (auto& e : engines_) e->stream().load(program, core);
+}
+
+void Core::start() {
+  wake(kAllEngines);
+}
+
+void Core::wake(std::uint32_t mask) {
+  for (; mask != 0; mask &= mask - 1) engines_[std::size_t(std::countr_zero(mask))]->wake();
+}
+
+void Core::complete(const models::DmaTransfer& transfer, base::Time at) {
+  for (const models::SemaphoreSignal& s : transfer.signals)
+    if (s.count > 0) wake(semaphores_.post(s.id, s.count, at));
+}
+
+bool Core::done() const {
+  for (const auto& e : engines_)
+    if (!e->stream().done()) return false;
+  return true;
+}
+
+std::string Core::waiting() const {
+  std::string text;
+  for (std::size_t e = 0; e < models::kEngines; ++e)
+    if (!stream(e).done())
+      text += fmt::format("core {} {}: {}\n", index_, models::name(static_cast<models::Engine>(e)),
+                          stream(e).waiting(semaphores_));
+  return text;
+}
+
+}  // namespace trn3sim::modules

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/modules/stack_cluster.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "trn3sim/base/error.hpp"
+
+#include "support/kernel_test.hpp"
+#include "support/test_chip.hpp"
+#include "support/tile_builder.hpp"
+
+namespace trn3sim::modules {
+namespace {
+
+using models::Instruction;
+using test::Engine;
+using test::KernelTest;
+using test::Opcode;
+using test::TileBuilder;
+
+class StackClusterTest : public KernelTest {
+ protected:
+  // Runs `program` and returns what the cluster measured.
+  ClusterRun run(StackCluster& cluster, const models::TileProgram& program,
+                 base::Rate served_cap = base::Rate(0)) {
+    context.restart();
+    bool called = false;
+    cluster.load(program, served_cap);
+    cluster.arm([&] {
+      called = true;
+      done_at = context.now();
+    });
+    sc_core::sc_start();
+    EXPECT_EQ(called, cluster.finished());
+    return cluster.result();
+  }
+
+  config::ChipSpec chip = test::test_chip();
+  base::Time done_at;
+};
+
+TEST_F(StackClusterTest, OneLoadAndMultiplyTakeTheirCyclesPlusFill) {
+  StackCluster cluster("cluster", chip, context);
+  TileBuilder t;
+  t.add(Engine::Tensor, test::load_stationary(128, 128));
+  t.add(Engine::Tensor, test::multiply(128, 128, 512));
+  const ClusterRun r = run(cluster, t.program());
+  // 128 columns load in 128 / 4 = 32 cycles with nothing to hide behind, then 512 columns stream,
+  // and the last result is in PSUM 320 cycles later: 864 cycles of 2.4 GHz = 360 ns exactly.
+  EXPECT_EQ(r.duration, base::nanoseconds(360));
+  EXPECT_EQ(done_at, r.duration) << "done is called at the end, not earlier or later";
+  EXPECT_EQ(r.first_compute, base::Time(0));
+  EXPECT_EQ(r.last_compute, base::cycles_time(32 + 512, chip.tensor.clock));
+  // Only the MultiplyMoving occupies the array.
+  EXPECT_EQ(r.engine_busy[0], base::cycles_time(512, chip.tensor.clock));
+  EXPECT_EQ(r.compute_active,
+            base::cycles_time(544, chip.tensor.clock) - base::cycles_time(32, chip.tensor.clock));
+  EXPECT_EQ(r.instructions, 2);
+}
+
+TEST_F(StackClusterTest, BackToBackMultipliesReachThePeak) {
+  StackCluster cluster("cluster", chip, context);
+  TileBuilder t;
+  t.loop(Engine::Tensor, 1000, [&] {
+    t.add(Engine::Tensor, test::load_stationary(128, 128));
+    t.add(Engine::Tensor, test::multiply(128, 128, 512));
+  });
+  const ClusterRun r = run(cluster, t.program());
+  // Ideal: 1000 x 512 cycles. The loads hide; only the first load and the fill are exposed.
+  EXPECT_EQ(r.duration, base::cycles_time(32 + 1000 * 512 + 320, chip.tensor.clock));
+  EXPECT_GE(base::to_seconds(base::cycles_time(512'000, chip.tensor.clock)),
+            0.97 * base::to_seconds(r.duration));
+}
+
+// DMA fills one of `buffers` tiles while TensorE works on another.
+models::TileProgram tile_loop(std::int32_t tiles, std::uint32_t buffers, int multiplies) {
+  TileBuilder t;
+  const auto full = t.semaphore(0), free = t.semaphore(buffers);
+  const std::int32_t tile = t.transfer(test::load(t.operand(std::int64_t{1} << 30), 128, 4096));
+  t.program().transfers[std::size_t(tile)].signals[0] = {full, 1};
+  t.loop(Engine::Sync, tiles, [&] { t.dma(Engine::Sync, tile, {free, 1}); });
+  t.loop(Engine::Tensor, tiles, [&] {
+    Instruction first = test::load_stationary(128, 128);
+    first.waits[0] = {full, 1};
+    t.add(Engine::Tensor, first);
+    for (int m = 0; m < multiplies; ++m) {
+      Instruction mm = test::multiply(128, 128, 512);
+      if (m + 1 == multiplies) mm.signals[0] = {free, 1};
+      t.add(Engine::Tensor, mm);
+    }
+  });
+  return t.program();
+}
+
+TEST_F(StackClusterTest, DoubleBufferingOverlapsDmaAndCompute) {
+  StackCluster cluster("cluster", chip, context);
+  constexpr std::int32_t kTiles = 50;
+  constexpr int kMultiplies = 20;  // 20 x 512 cycles = 4267 ns per tile
+  const models::TileProgram one = tile_loop(kTiles, 1, kMultiplies);
+  const models::TileProgram two = tile_loop(kTiles, 2, kMultiplies);
+  const base::Time single = run(cluster, one).duration, twice = run(cluster, two).duration;
+  const base::Time compute =
+      base::cycles_time(std::int64_t{kTiles} * kMultiplies * 512, chip.tensor.clock);
+  // A tile of 512 KiB takes 16 engines at 33 GB/s 993 ns, plus 1300 ns to start, 50 ns to complete
+  // and 250 ns until TensorE starts: about 2.6 us, less than the compute of a tile. With one buffer
+  // the two alternate; with two buffers only the first load is exposed.
+  EXPECT_GT(single, compute + base::nanoseconds(kTiles * 2500));
+  EXPECT_LT(twice, compute + base::nanoseconds(2 * 2700));
+  EXPECT_GT(twice, compute + base::nanoseconds(2500));
+}
+
+// One core reads `transfers` x 128 rows over `queues` queues with all of them in flight at once.
+models::TileProgram stream_rows(std::int32_t row_bytes, std::int32_t transfers, int queues) {
+  TileBuilder t;
+  const std::int32_t operand = t.operand(std::int64_t{1} << 30);
+  for (int q = 0; q < queues; ++q)
+    t.transfer(test::load(operand, 128, row_bytes, static_cast<std::int16_t>(q)));
+  t.loop(Engine::Sync, transfers / queues, [&] {
+    for (int q = 0; q < queues; ++q) t.dma(Engine::Sync, q);
+  });
+  return t.program();
+}
+
+double gigabytes_per_second(const ClusterRun& r) {
+  return static_cast<double>(r.hbm_read_bytes + r.hbm_write_bytes) /
+         (base::to_seconds(r.duration) * 1e9);
+}
+
+TEST_F(StackClusterTest, DmaRateRisesWithTheRowToThePlateau) {
+  StackCluster cluster("cluster", chip, context);
+  double before = 0;
+  for (std::int32_t row = 64; row <= 16384; row *= 2) {
+    const double rate = gigabytes_per_second(run(cluster, stream_rows(row, 1024, 4)));
+    EXPECT_GT(rate, before) << row << " byte rows";
+    before = rate;
+    // 16 engines x 33 GB/s = 528 GB/s.
+    if (row >= 4096) {
+      EXPECT_GE(rate, 0.95 * 528) << row << " byte rows";
+    }
+    if (row <= 256) {
+      EXPECT_LE(rate, 0.5 * 528) << row << " byte rows";
+    }
+  }
+}
+
+TEST_F(StackClusterTest, OneQueueFollowsTheDocumentedRowSizeCurve) {
+  StackCluster cluster("cluster", chip, context);
+  // Fit of the published curve: a [128 x row] transfer in one queue takes
+  // max(860 ns, bytes per engine / 33 + 50 ns); 8 rows per engine.
+  for (std::int32_t row : {512, 1024, 2048, 4096, 8192, 32768}) {
+    const double ns = std::max(860.0, 8.0 * row / 33 + 50);
+    const double expected = 128.0 * row / ns;
+    EXPECT_NEAR(gigabytes_per_second(run(cluster, stream_rows(row, 1024, 1))), expected,
+                0.03 * expected)
+        << row << " byte rows";
+  }
+}
+
+TEST_F(StackClusterTest, ServedCapSlowsACopyToBytesOverRate) {
+  StackCluster cluster("cluster", chip, context);
+  const models::TileProgram copy = stream_rows(4096, 256, 4);
+  const base::Rate cap(100'000'000'000);
+  const ClusterRun r = run(cluster, copy, cap);
+  // Triggers and starts take 10 cycles of the first DMA instruction (8.3 ns) and 1300 ns; then
+  // every byte passes at the cap; the semaphore write of the last packet takes 50 ns.
+  const base::Time start = base::cycles_time(10, chip.scalar.clock) + base::nanoseconds(1300);
+  const base::Time bytes = base::transfer_time(base::Bytes(256 * 128 * 4096), cap);
+  const base::Time tail = r.duration - (start + bytes + base::nanoseconds(50));
+  // What is left is the latency of the last memory access: well under a microsecond in 1.3 ms.
+  EXPECT_GE(tail, base::Time(0));
+  EXPECT_LT(tail, base::nanoseconds(500));
+}
+
+// The same tile loop on both cores of the stack.
+models::TileProgram on_cores(const models::TileProgram& one, std::size_t cores) {
+  models::TileProgram p = one;
+  p.cores.assign(cores, one.cores.front());
+  return p;
+}
+
+TEST_F(StackClusterTest, TwoCoresShareTheStack) {
+  config::ChipSpec slow = chip;
+  slow.hbm.bandwidth = base::Rate(chip.hbm.bandwidth.count() / 4);  // 307 GB/s per stack
+  StackCluster cluster("cluster", slow, context);
+  const models::TileProgram one = stream_rows(4096, 512, 4);
+  const ClusterRun alone = run(cluster, one);
+  const ClusterRun both = run(cluster, on_cores(one, 2));
+  // One core could take 528 GB/s, so the stack binds already: twice the bytes take twice the time.
+  EXPECT_EQ(both.hbm_read_bytes, 2 * alone.hbm_read_bytes);
+  EXPECT_NEAR(base::to_seconds(both.duration) / base::to_seconds(alone.duration), 2.0, 0.1);
+  EXPECT_LT(gigabytes_per_second(both), 307.2);
+}
+
+TEST_F(StackClusterTest, ConstructionAndRunOrderDoNotMatter) {
+  StackCluster forward("forward", chip, context);
+  StackCluster reverse("reverse", chip, context, true);
+  const models::TileProgram a = on_cores(tile_loop(20, 2, 3), 2);
+  const models::TileProgram b = on_cores(stream_rows(1024, 64, 2), 2);
+  const ClusterRun fa = run(forward, a), fb = run(forward, b);
+  const ClusterRun rb = run(reverse, b), ra = run(reverse, a);
+  for (const auto& [x, y] : {std::pair{fa, ra}, std::pair{fb, rb}}) {
+    EXPECT_EQ(x.duration, y.duration);
+    EXPECT_EQ(x.first_compute, y.first_compute);
+    EXPECT_EQ(x.compute_active, y.compute_active);
+    EXPECT_EQ(x.engine_busy, y.engine_busy);
+    EXPECT_EQ(x.dma_busy, y.dma_busy);
+    EXPECT_EQ(x.hbm_activates, y.hbm_activates);
+  }
+  EXPECT_NE(fa.duration, fb.duration);
+}
+
+TEST_F(StackClusterTest, DeadlockSaysWhoWaitsForWhat) {
+  StackCluster cluster("cluster", chip, context);
+  TileBuilder t;
+  const auto full = t.semaphore(1), free = t.semaphore(0);
+  Instruction mm = test::multiply(128, 128, 512);
+  mm.waits[0] = {full, 2};
+  mm.signals[0] = {free, 1};
+  t.add(Engine::Tensor, mm);
+  Instruction copy = test::lane(Opcode::TensorCopy, 512);
+  copy.waits[0] = {free, 1};
+  copy.signals[0] = {full, 1};
+  t.add(Engine::Vector, copy);
+  cluster.load(t.program(), base::Rate(0));
+  cluster.arm([] { ADD_FAILURE() << "a deadlock does not end"; });
+  sc_core::sc_start();
+  EXPECT_FALSE(cluster.finished());
+  EXPECT_EQ(cluster.waiting(),
+            "core 0 tensor: multiply_moving (node 0) waits for 2 of semaphore 0 (has 1, signalled "
+            "by the vector engine)\n"
+            "core 0 vector: tensor_copy (node 0) waits for 1 of semaphore 1 (has 0, signalled by "
+            "the tensor engine)\n");
+  EXPECT_THROW((void)cluster.result(), base::InternalError);
+}
+
+}  // namespace
+}  // namespace trn3sim::modules
