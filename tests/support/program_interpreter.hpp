@@ -212,13 +212,13 @@ class ProgramInterpreter {
   void count(const models::Instruction& in) {
     if (in.op == models::Opcode::Transpose) ++result_.transposes;
     if (in.op != models::Opcode::MultiplyMoving) return;
-    if (in.rows < 1 || in.rows > chip_.tensor.rows || in.columns < 1 ||
+    const auto pack = std::max<std::int64_t>(1, static_cast<std::int64_t>(rate(in.dtype)));
+    if (in.rows < 1 || in.rows > chip_.tensor.rows * pack || in.columns < 1 ||
         in.columns > chip_.tensor.columns || in.elements < 1 ||
         in.elements > chip_.tensor.moving_max) {
       fail("a multiply outside the array");
     }
-    const auto pack = std::max<std::int64_t>(1, static_cast<std::int64_t>(rate(in.dtype)));
-    const std::int64_t macs = std::int64_t{in.rows} * pack * in.columns * in.elements;
+    const std::int64_t macs = std::int64_t{in.rows} * in.columns * in.elements;
     result_.macs[static_cast<std::size_t>(in.dtype)] += macs;
     result_.macs_per_core.back() += macs;
   }

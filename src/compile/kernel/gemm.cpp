@@ -116,7 +116,7 @@ class GemmCore {
     const bool outer_a = map_.stationary_a == map_.outer_stationary;
     const Sizes outers = chop(outer_a ? shape.m : shape.n, map_.outer_block);
     const Sizes inners = chop(outer_a ? shape.n : shape.m, map_.inner_block);
-    chunks_ = chop(ceil_divide(shape.k, pack_), map_.chunk_tiles * kLanes);
+    chunks_ = chop(shape.k, map_.chunk_tiles * kLanes * pack_);
     for (const std::int64_t outer : outers) {
       std::vector<Block> blocks;
       for (std::size_t i = 0; i < inners.size(); ++i) {
@@ -187,11 +187,11 @@ class GemmCore {
     }
   }
 
-  [[nodiscard]] DmaTransfer panel(bool outer, std::int64_t rows, std::int64_t width) const {
+  [[nodiscard]] DmaTransfer panel(bool outer, std::int64_t k, std::int64_t width) const {
     DmaTransfer t;
     const bool is_a = outer == (map_.stationary_a == map_.outer_stationary);
     t.operand = is_a ? kA : kB;
-    t.rows = static_cast<std::int32_t>(rows);
+    t.rows = static_cast<std::int32_t>(ceil_divide(k, pack_));
     t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(spec_.in, width * pack_));
     t.queue = outer ? kOuterQueue : kInnerQueue;
     add_signal(t, outer ? outer_full_ : inner_full_);
@@ -282,7 +282,7 @@ class GemmCore {
     };
     build_.runs(Engine::Tensor, steps, [&](const Step& step) {
       std::vector<Pass> passes;
-      for (const std::int64_t rows : chop(k_rows, kLanes)) passes.push_back({rows, false});
+      for (const std::int64_t rows : chop(k_rows, kLanes * pack_)) passes.push_back({rows, false});
       passes.back().last = step.done || step.last;
       build_.runs(Engine::Tensor, passes, [&](const Pass& pass) {
         multiply_tiles(sub, step.row, pass.rows, pass.last && step.done, pass.last && step.last);
@@ -415,7 +415,7 @@ class GemmCore {
   Eviction eviction_;
   CoreBuilder build_;
   std::int64_t pack_ = 1;
-  Sizes chunks_;  // partition rows of the contraction
+  Sizes chunks_;  // of the contraction
   std::vector<std::vector<Block>> outer_steps_;
   Semaphore outer_full_, outer_free_, inner_full_, inner_free_, mid_full_, extra_full_, extra_free_;
   std::array<Semaphore, 2> psum_full_, psum_free_, out_full_, out_free_;
