@@ -52,6 +52,9 @@ void EngineStream::load(const TileProgram& program, const CoreProgram& core) {
     }
     node.index = index;
   }
+  computes_ = std::any_of(ops_.begin(), ops_.end(), [](const Op& op) {
+    return op.kind == Kind::Lane || op.kind == Kind::Tensor;
+  });
   loops_.clear();
   intervals_.clear();
   pipeline_.reset();

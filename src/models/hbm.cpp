@@ -13,8 +13,9 @@
 #include <queue>
 #include <string>
 
-#include "models/hbm_channel.hpp"
 #include "trn3sim/base/error.hpp"
+
+#include "models/hbm_channel.hpp"
 
 namespace trn3sim::models {
 namespace {
@@ -32,7 +33,9 @@ int log2_of(std::int64_t value, const char* key) {
 }
 
 // Columns i < x of a block that lie in the bank group with low bit 0: i = 0, 1, 4, 5, 8, ...
-std::int64_t low_group_columns(std::int64_t x) { return (x >> 2) * 2 + std::min<std::int64_t>(x & 3, 2); }
+std::int64_t low_group_columns(std::int64_t x) {
+  return (x >> 2) * 2 + std::min<std::int64_t>(x & 3, 2);
+}
 
 }  // namespace
 
@@ -66,7 +69,8 @@ HbmStack::Impl::Impl(const config::HbmSpec& spec, std::int64_t stacks)
       bank_bits(log2_of(spec.banks_per_group, "banks_per_group")),
       sids(static_cast<std::uint32_t>(spec.sids)) {
   if (capacity <= 0) throw base::UserError("chip: hbm.capacity", "expected a value above 0");
-  if (high_group_bits < 0) throw base::UserError("chip: hbm.bank_groups", "found 1; expected 2 to 8");
+  if (high_group_bits < 0)
+    throw base::UserError("chip: hbm.bank_groups", "found 1; expected 2 to 8");
   if (row_blocks_bits < 0 || block_bits - burst_bits < 2) {
     throw base::UserError("chip: hbm.interleave", "found " + std::to_string(block_bytes) +
                                                       "; expected four bursts to two rows");
@@ -138,8 +142,8 @@ base::Time HbmStack::access(base::Time now, std::int64_t address, std::int64_t b
   std::int64_t done = now.count();
   while (bytes > 0) {
     if (address >= m.capacity) address %= m.capacity;
-    const std::int64_t part = std::min({bytes, m.block_bytes - (address & (m.block_bytes - 1)),
-                                        m.capacity - address});
+    const std::int64_t part =
+        std::min({bytes, m.block_bytes - (address & (m.block_bytes - 1)), m.capacity - address});
     done = std::max(done, m.block(now.count(), address, part, write));
     address += part;
     bytes -= part;
@@ -147,8 +151,12 @@ base::Time HbmStack::access(base::Time now, std::int64_t address, std::int64_t b
   return base::Time(done + m.controller_latency);
 }
 
-std::int64_t HbmStack::read_bytes() const { return impl_->read_bytes; }
-std::int64_t HbmStack::write_bytes() const { return impl_->write_bytes; }
+std::int64_t HbmStack::read_bytes() const {
+  return impl_->read_bytes;
+}
+std::int64_t HbmStack::write_bytes() const {
+  return impl_->write_bytes;
+}
 
 std::int64_t HbmStack::activates() const {
   std::int64_t sum = 0;
@@ -156,7 +164,9 @@ std::int64_t HbmStack::activates() const {
   return sum;
 }
 
-base::Rate HbmStack::peak() const { return base::Rate(impl_->timing.peak); }
+base::Rate HbmStack::peak() const {
+  return base::Rate(impl_->timing.peak);
+}
 
 std::int64_t HbmStack::refreshes(base::Time elapsed) const {
   if (impl_->timing.refresh == HbmTiming::Refresh::None) return 0;

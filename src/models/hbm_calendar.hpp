@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Slot calendars of one pseudo-channel. A calendar is a bit ring over fixed time slots; a request
-// takes the first slots that fit at or after its ready time, so a later request may fill a hole that
-// an earlier, longer waiting one left. That stands in for the reordering of an FR-FCFS scheduler.
+// takes the first slots that fit at or after its ready time, so a later request may fill a hole
+// that an earlier, longer waiting one left. That stands in for the reordering of an FR-FCFS
+// scheduler.
 #pragma once
 
 #include <array>
@@ -101,31 +102,36 @@ class SlotRing {
     return line(word).field[static_cast<std::size_t>(field)];
   }
   [[nodiscard]] std::uint64_t bits(std::int64_t word, int field) const {
-    return lines_[static_cast<std::size_t>(word & (kLines - 1))].field[static_cast<std::size_t>(field)];
+    return lines_[static_cast<std::size_t>(word & (kLines - 1))]
+        .field[static_cast<std::size_t>(field)];
   }
   std::array<Line, kLines> lines_{};
   std::int64_t base_ = 0;  // first valid word
   std::int64_t full_ = 0;  // all slots before this word are taken
 };
 
-// Column commands: one slot is one burst on the data bus. A run of n columns of one bank group takes
-// every `stride`-th slot (tCCD_L); runs of other groups interleave.
+// Column commands: one slot is one burst on the data bus. A run of n columns of one bank group
+// takes every `stride`-th slot (tCCD_L); runs of other groups interleave.
 class ColumnCalendar {
  public:
   // `period4`: slots from the start of a four-column run to the next column of its group.
   ColumnCalendar(std::int64_t stride, std::int64_t period4)
       : stride_(stride), gap_(period4 > 3 * stride ? period4 - 3 * stride : 1) {
     for (std::size_t n = 1; n < pattern_.size(); ++n) {
-      pattern_[n] = pattern_[n - 1] | std::uint64_t{1} << (static_cast<std::int64_t>(n - 1) * stride);
+      pattern_[n] = pattern_[n - 1] | std::uint64_t{1}
+                                          << (static_cast<std::int64_t>(n - 1) * stride);
     }
   }
   void clear() { ring_.clear(); }
+  // No slot before this one is free.
+  std::int64_t first_open() { return ring_.first_open(0); }
   // Books `n` (1..4) columns of `group` at the first fit at or after `earliest`; returns the start.
-  // Reads keep out of the slots that `keep_reads_out` named.
+  // `earliest` must be at least first_open(). Reads keep out of the slots that `keep_reads_out`
+  // named.
   std::int64_t book(std::int64_t group, std::int64_t n, std::int64_t earliest, bool write) {
     const int of_group = SlotRing::group(group);
     const std::int64_t length = span(n);
-    std::int64_t s = ring_.first_open(earliest);
+    std::int64_t s = earliest;
     for (;; s += 64 - length) {
       ring_.reach(s + 191);
       std::uint64_t taken = ring_.window(SlotRing::kTaken, s) | ring_.window(of_group, s);
@@ -164,6 +170,7 @@ class ColumnCalendar {
 // `group_gap` slots between two of the same bank group (tRRD_L).
 class ActivateCalendar {
  public:
+  // `window` is at most 32.
   ActivateCalendar(std::int64_t window, std::int64_t group_gap)
       : window_(window), mask_((std::uint64_t{1} << window) - 1), group_gap_(group_gap) {}
   void clear() { ring_.clear(); }
@@ -180,12 +187,13 @@ class ActivateCalendar {
     }
     // kSpecial holds the activations; kTaken also the slots in which a fifth would break tFAW.
     ring_.put(SlotRing::kSpecial, s, 1);
-    ring_.put(SlotRing::kTaken, s, 1);
-    for (std::int64_t w = ring_.clamp(s - window_ + 1); w <= s; ++w) {
-      if (four_or_more(ring_.window(SlotRing::kSpecial, w) & mask_)) {
-        ring_.range(SlotRing::kTaken, w, w + window_ - 1);
-      }
+    const std::int64_t first = ring_.clamp(s - window_ + 1);
+    const std::uint64_t booked = ring_.window(SlotRing::kSpecial, first);
+    std::uint64_t taken = std::uint64_t{1} << (s - first);
+    for (std::int64_t w = 0; w <= s - first; ++w) {
+      if (four_or_more((booked >> w) & mask_)) taken |= mask_ << w;
     }
+    ring_.put(SlotRing::kTaken, first, taken);
     ring_.range(of_group, s - group_gap_ + 1, s + group_gap_ - 1);
     return s;
   }

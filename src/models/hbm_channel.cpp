@@ -10,7 +10,9 @@
 namespace trn3sim::models {
 namespace {
 
-std::int64_t ceil_slots(std::int64_t time, std::int64_t slot) { return (time + slot - 1) / slot; }
+std::int64_t ceil_slots(std::int64_t time, std::int64_t slot) {
+  return (time + slot - 1) / slot;
+}
 
 // A key of the chip file that the model cannot use.
 [[noreturn]] void refuse(const std::string& key, const std::string& what) {
@@ -42,18 +44,18 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   burst = static_cast<std::int64_t>(
       base::ceil_div(Int128(spec.burst.count()) * base::kFemtosPerSecond * pseudo_channels * stacks,
                      spec.bandwidth.count()));
-  slot = static_cast<std::int64_t>(static_cast<double>(burst) / spec.derate + 0.5);
+  // Columns of all groups together come no faster than one per tCCD_L / groups: where that is
+  // longer than a burst, it is the slot, so that runs still pack without holes.
+  slot = std::max(static_cast<std::int64_t>(static_cast<double>(burst) / spec.derate + 0.5),
+                  ceil_slots(spec.t_ccd_l.count(), spec.bank_groups));
   ccd_l = std::max(spec.t_ccd_l.count(), slot);
   stride = ceil_slots(ccd_l, slot);
   period4 = (4 * ccd_l + slot / 2) / slot;
-  if (stride > 16) {
-    refuse("bandwidth", "one burst takes less than a sixteenth of t_ccd_l; expected a lower rate");
-  }
   act_slot = spec.t_rrd_s.count();
   faw = spec.t_faw.count();
   faw_slots = std::max<std::int64_t>(ceil_slots(faw, act_slot), 1);
   rrd_l_slots = std::max<std::int64_t>(ceil_slots(spec.t_rrd_l.count(), act_slot), 1);
-  if (faw_slots > 60) refuse("t_faw", "more than 60 times t_rrd_s; expected less");
+  if (faw_slots > 32) refuse("t_faw", "more than 32 times t_rrd_s; expected less");
   rcd_read = spec.t_rcd_read.count();
   rcd_write = spec.t_rcd_write.count();
   rp = spec.t_rp.count();
@@ -75,8 +77,8 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   } else if (spec.refresh == "all_bank") {
     refresh = Refresh::AllBank;
   } else if (spec.refresh != "none") {
-    refuse("refresh", "found \"" + spec.refresh +
-                          "\"; expected \"per_bank\", \"all_bank\" or \"none\"");
+    refuse("refresh",
+           "found \"" + spec.refresh + "\"; expected \"per_bank\", \"all_bank\" or \"none\"");
   }
   if (refresh != Refresh::None && refi < banks) require_positive(0, "t_refi");
   // A full write queue drains to empty; about half as many again arrive meanwhile and join.
@@ -128,8 +130,8 @@ std::int64_t PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool w
                                   std::int64_t earliest_slot) {
   Bank& bank = banks_[static_cast<std::size_t>(run.bank)];
   if (bank.row != run.row) {
-    const std::int64_t earliest = bank.row < 0 ? std::max(now, bank.act_ready)
-                                               : std::max(now, bank.pre_ready) + t_->rp;
+    const std::int64_t earliest =
+        bank.row < 0 ? std::max(now, bank.act_ready) : std::max(now, bank.pre_ready) + t_->rp;
     bank.act = activate(now, run.group, earliest);
     bank.row = run.row;
     bank.pre_ready = bank.act + t_->ras;
@@ -141,8 +143,9 @@ std::int64_t PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool w
     column_grid_.anchor(kFirstSlot + ceil_slots(ready - now, t_->slot), ready);
     idle_ = false;
   }
-  const std::int64_t slot =
-      columns_.book(run.group, run.columns, std::max(earliest_slot, column_grid_.ceil_slot(ready)), write);
+  std::int64_t earliest = std::max(earliest_slot, columns_.first_open());
+  if (ready > column_grid_.time(earliest)) earliest = column_grid_.ceil_slot(ready);
+  const std::int64_t slot = columns_.book(run.group, run.columns, earliest, write);
   const std::int64_t last = slot + columns_.span(run.columns);
   const std::int64_t time = column_grid_.time(last);
   if (time >= last_column_) {

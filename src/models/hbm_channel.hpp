@@ -7,8 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/hbm_calendar.hpp"
 #include "trn3sim/config/chip_spec.hpp"
+
+#include "models/hbm_calendar.hpp"
 
 namespace trn3sim::models {
 
@@ -18,19 +19,19 @@ struct HbmTiming {
 
   HbmTiming(const config::HbmSpec& spec, std::int64_t stacks);
 
-  std::int64_t peak = 0;                  // bytes per second of the stack
-  std::int64_t burst = 0;                 // one column on the data bus at the raw rate
-  std::int64_t slot = 0;                  // the same with the derate
-  std::int64_t stride = 0, period4 = 0;   // tCCD_L in slots, four times tCCD_L in slots
+  std::int64_t peak = 0;                 // bytes per second of the stack
+  std::int64_t burst = 0;                // one column on the data bus at the raw rate
+  std::int64_t slot = 0;                 // the same with the derate
+  std::int64_t stride = 0, period4 = 0;  // tCCD_L in slots, four times tCCD_L in slots
   std::int64_t act_slot = 0, faw_slots = 0, rrd_l_slots = 0;
   std::int64_t ccd_l = 0, faw = 0;
   std::int64_t rcd_read = 0, rcd_write = 0, rp = 0, ras = 0, wr = 0, rtp = 0, cl = 0, cwl = 0;
   std::int64_t read_to_write_slots = 0, write_to_read_slots = 0;
-  std::int64_t settle = 0;                // after this no column binds the next one
+  std::int64_t settle = 0;  // after this no column binds the next one
   Refresh refresh = Refresh::None;
   std::int64_t refi = 0, rfc_all = 0, rfc_bank = 0;
   std::int64_t bank_groups = 0, banks = 0;  // banks of a pseudo-channel, all SIDs
-  std::int64_t write_batch = 0;           // bursts that start a drain
+  std::int64_t write_batch = 0;             // bursts that start a drain
 };
 
 // A run of up to four columns in one row.
@@ -67,7 +68,8 @@ class PseudoChannel {
   // Whether no booked column can hold back a command at or after `now`.
   [[nodiscard]] bool settled(std::int64_t now) const;
   // Slot of the first column; `earliest_slot` bounds it from below.
-  std::int64_t place(std::int64_t now, const ColumnRun& run, bool write, std::int64_t earliest_slot);
+  std::int64_t place(std::int64_t now, const ColumnRun& run, bool write,
+                     std::int64_t earliest_slot);
   void drain(std::int64_t now);
   void refresh_all(std::int64_t until);
   void refresh_banks(std::int64_t until);
@@ -78,21 +80,21 @@ class PseudoChannel {
   ColumnCalendar columns_;
   ActivateCalendar acts_;
   SlotGrid column_grid_, act_grid_;
-  std::int64_t last_column_ = 0;          // time of the latest booked column
-  std::int64_t last_act_ = 0;             // latest booked activation
+  std::int64_t last_column_ = 0;  // time of the latest booked column
+  std::int64_t last_act_ = 0;     // latest booked activation
   std::int64_t activates_ = 0;
-  bool idle_ = true, act_idle_ = true;    // nothing booked yet
+  bool idle_ = true, act_idle_ = true;  // nothing booked yet
   // Writes.
   std::vector<ColumnRun> queue_;
-  std::int64_t queued_ = 0;               // bursts
-  std::int64_t last_write_ = 0;           // arrival of the youngest
+  std::int64_t queued_ = 0;                       // bursts
+  std::int64_t last_write_ = 0;                   // arrival of the youngest
   std::int64_t batch_start_ = 0, batch_end_ = 0;  // of the last drain
   std::int64_t freed_start_ = 0, freed_end_ = 0;  // of the drain before it
-  bool write_last_ = false;               // the latest booked columns are writes
+  bool write_last_ = false;                       // the latest booked columns are writes
   // Refresh.
   std::int64_t next_due_ = 0;
   std::int64_t next_bank_ = 0;
-  std::uint64_t owing_ = 0;               // banks with postponed refreshes (first 64)
+  std::uint64_t owing_ = 0;  // banks with postponed refreshes (first 64)
 };
 
 }  // namespace trn3sim::models

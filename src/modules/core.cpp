@@ -18,26 +18,12 @@ constexpr std::uint32_t kAllEngines = (1u << models::kEngines) - 1;
 }  // namespace
 
 EngineModule::EngineModule(const sc_core::sc_module_name& name, models::EngineStream stream,
-                           models::SemaphoreBank& semaphores, CoreHooks& hooks, Ran ran)
-    : sc_module(name),
-      stream_(std::move(stream)),
-      semaphores_(&semaphores),
-      hooks_(&hooks),
-      ran_(std::move(ran)) {
+                           std::function<void()> resume)
+    : sc_module(name), stream_(std::move(stream)), resume_(std::move(resume)) {
   SC_HAS_PROCESS(EngineModule);
   SC_METHOD(run);
   sensitive << wake_;
   dont_initialize();
-}
-
-void EngineModule::run() {
-  if (stream_.done()) return;
-  triggers_.clear();
-  const std::uint32_t woken = stream_.run(*semaphores_, triggers_);
-  if (!triggers_.empty()) hooks_->dma(triggers_);
-  if (stream_.intervals().size() > kManyIntervals) hooks_->many_intervals();
-  if (woken != 0) ran_(woken);
-  if (stream_.done()) hooks_->ended();
 }
 
 Core::Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, std::int32_t index,
@@ -46,9 +32,9 @@ Core::Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, st
   for (std::size_t i = 0; i < models::kEngines; ++i) {
     const std::size_t e = reverse ? models::kEngines - 1 - i : i;
     const auto engine = static_cast<models::Engine>(e);
-    engines_[e] = std::make_unique<EngineModule>(
-        std::string(models::name(engine)).c_str(), models::EngineStream(chip, engine, index),
-        semaphores_, hooks_, [this](std::uint32_t woken) { wake(woken); });
+    engines_[e] = std::make_unique<EngineModule>(std::string(models::name(engine)).c_str(),
+                                                 models::EngineStream(chip, engine, index),
+                                                 [this, e] { drain(std::uint32_t{1} << e); });
   }
 }
 
@@ -66,6 +52,22 @@ void Core::start() {
 
 void Core::wake(std::uint32_t mask) {
   for (; mask != 0; mask &= mask - 1) engines_[std::size_t(std::countr_zero(mask))]->wake();
+}
+
+void Core::drain(std::uint32_t mask) {
+  triggers_.clear();
+  bool ended = false;
+  while (mask != 0) {
+    const auto e = static_cast<std::size_t>(std::countr_zero(mask));
+    mask &= mask - 1;
+    models::EngineStream& stream = engines_[e]->stream();
+    if (stream.done()) continue;
+    mask |= stream.run(semaphores_, triggers_);
+    if (stream.intervals().size() > kManyIntervals) hooks_.many_intervals();
+    ended = ended || stream.done();
+  }
+  if (!triggers_.empty()) hooks_.dma(triggers_);
+  if (ended) hooks_.ended();
 }
 
 void Core::complete(const models::DmaTransfer& transfer, base::Time at) {

@@ -27,7 +27,7 @@ struct StackCluster::Impl {
   // All streams have ended and DMA is idle: sleeps until the last of their times.
   void maybe_end();
   void end();
-  void collect(base::Time horizon);
+  void collect();
   [[nodiscard]] bool lead_in_weights_only() const;
 
   ProgramClock clock;
@@ -64,7 +64,7 @@ void StackCluster::Impl::make_core(const config::ChipSpec& chip, std::size_t ind
   CoreHooks hooks;
   hooks.dma = [this](const std::vector<models::DmaTrigger>& t) { dma->post(t); };
   hooks.ended = [this] { maybe_end(); };
-  hooks.many_intervals = [this] { collect(clock.now()); };
+  hooks.many_intervals = [this] { collect(); };
   cores[index] =
       std::make_unique<Core>(fmt::format("core{}", index).c_str(), chip,
                              static_cast<std::int32_t>(index), std::move(hooks), reverse);
@@ -104,13 +104,16 @@ void StackCluster::Impl::maybe_end() {
   clock.notify(end_event, last);
 }
 
-void StackCluster::Impl::collect(base::Time horizon) {
+// Settles the busy intervals up to the time that no stream can go back to.
+void StackCluster::Impl::collect() {
+  base::Time horizon = base::kTimeMax;
   for (auto& core : cores)
     for (std::size_t e = 0; e < models::kEngines; ++e) {
       models::EngineStream& stream = core->stream(e);
       for (const models::CycleInterval& i : stream.intervals())
         active.add(stream.edges().edge(i.start), stream.edges().edge(i.end));
       stream.intervals().clear();
+      horizon = std::min(horizon, std::max(clock.now(), stream.next_busy_bound()));
     }
   active.settle(horizon);
 }
@@ -127,7 +130,7 @@ bool StackCluster::Impl::lead_in_weights_only() const {
 }
 
 void StackCluster::Impl::end() {
-  collect(base::kTimeMax);
+  collect();
   run.first_compute = base::kTimeMax;
   for (auto& core : cores)
     for (std::size_t e = 0; e < models::kEngines; ++e) {
@@ -141,9 +144,9 @@ void StackCluster::Impl::end() {
   if (run.first_compute == base::kTimeMax) run.first_compute = run.last_compute = run.duration;
   run.compute_active = active.total();
   run.dma_busy = dma->group().busy();
-  run.hbm_read_bytes = hbm.stack().read_bytes();
-  run.hbm_write_bytes = hbm.stack().write_bytes();
-  run.hbm_activates = hbm.stack().activates();
+  run.hbm_read_bytes = hbm.read_bytes();
+  run.hbm_write_bytes = hbm.write_bytes();
+  run.hbm_activates = hbm.activates();
   run.lead_in_weights_only = lead_in_weights_only();
   finished = true;
   if (done) done();

@@ -15,9 +15,12 @@ namespace {
 
 using models::ProfilePoint;
 
-constexpr std::size_t kMostLimits = 8;
+constexpr std::size_t kMostPoints = 12;
 constexpr double kTolerance = 0.01;
-constexpr double kFirstLimits[] = {0.25, 0.5, 0.75, 1.0, 1.25};  // of the average rate
+constexpr double kKneeShare = 1.005;
+constexpr int kKneeSteps = 5;
+constexpr double kKneeRatio = 1.1;                   // how closely the knee is bracketed
+constexpr double kFirstLimits[] = {0.25, 0.5, 1.0};  // of the average rate
 
 double rate(const ProfilePoint& p) {
   return static_cast<double>(p.served.count());
@@ -26,32 +29,36 @@ double duration(const ProfilePoint& p) {
   return static_cast<double>(p.duration.count());
 }
 
-// Relative error of the point `i` when interpolated in 1 / rate between its neighbours.
-double interpolation_error(const std::vector<ProfilePoint>& curve, std::size_t i) {
-  const double low = 1 / rate(curve[i - 1]), x = 1 / rate(curve[i]), high = 1 / rate(curve[i + 1]);
-  const double guess = duration(curve[i + 1]) + (duration(curve[i - 1]) - duration(curve[i + 1])) *
-                                                    (x - high) / (low - high);
-  return std::abs(guess - duration(curve[i])) / duration(curve[i]);
+// Seconds over 1 / rate between two neighbours: the bytes that still bind there.
+double slope(const ProfilePoint& low, const ProfilePoint& high) {
+  return (duration(low) - duration(high)) / (1 / rate(low) - 1 / rate(high));
 }
 
-// The interval (by its lower point) whose neighbourhood interpolates worst, or the size of the
-// curve if all is well. The midpoint of the wider neighbour interval is the place for a new point.
-std::size_t worst_interval(const std::vector<ProfilePoint>& curve) {
-  double worst = kTolerance;
-  std::size_t where = curve.size();
-  for (std::size_t i = 1; i + 1 < curve.size(); ++i) {
-    const double error = interpolation_error(curve, i);
-    if (error <= worst) continue;
-    worst = error;
-    const double below = duration(curve[i - 1]) - duration(curve[i]);
-    const double above = duration(curve[i]) - duration(curve[i + 1]);
-    where = below > above ? i - 1 : i;
-  }
-  return where;
+// How far interpolation in the interval above curve[i] can be off, and the 1 / rate where. Over
+// 1 / rate the duration is convex: flat at high rates, as steep as the bytes moved at low ones. So
+// it lies above the lines through the neighbouring segments, and the chord is the interpolation.
+struct Gap {
+  double relative = 0, inverse_rate = 0;
+};
+Gap gap_above(const std::vector<ProfilePoint>& curve, std::size_t i, double bytes) {
+  const ProfilePoint &low = curve[i], &high = curve[i + 1];
+  const double left = 1 / rate(high), right = 1 / rate(low);
+  const double flat = i + 2 < curve.size() ? slope(high, curve[i + 2]) : 0;
+  const double steep =
+      i > 0 ? slope(curve[i - 1], low) : bytes * static_cast<double>(base::kFemtosPerSecond);
+  if (steep <= flat) return {};
+  const double corner = std::clamp(
+      (duration(high) - duration(low) + steep * right - flat * left) / (steep - flat), left, right);
+  const double chord = duration(high) + slope(low, high) * (corner - left);
+  const double bound = duration(high) + flat * (corner - left);
+  return {chord / bound - 1, corner};
 }
 
-base::Rate between(const ProfilePoint& low, const ProfilePoint& high) {
-  return base::Rate(std::llround(2 / (1 / rate(low) + 1 / rate(high))));
+// Index of the lowest rate that costs at most 0.5 % over the unlimited run (the last point).
+std::size_t knee(const std::vector<ProfilePoint>& curve) {
+  std::size_t i = curve.size() - 1;
+  while (i > 0 && duration(curve[i - 1]) <= kKneeShare * duration(curve.back())) --i;
+  return i;
 }
 
 }  // namespace
@@ -74,31 +81,65 @@ base::Rate KernelBench::limit(std::size_t cores) const {
   return std::min(dma, base::Rate(chip_->hbm.bandwidth.count() / chip_->stacks));
 }
 
+void KernelBench::measure(models::KernelProfile& profile, const models::TileProgram& program,
+                          base::Rate served) {
+  const modules::ClusterRun r = run(program, served);
+  profile.instructions += r.instructions;
+  std::vector<ProfilePoint>& curve = profile.curve;
+  const auto at =
+      std::lower_bound(curve.begin(), curve.end(), served,
+                       [](const ProfilePoint& p, base::Rate x) { return p.served < x; });
+  curve.insert(at, {served, r.duration});
+}
+
+void KernelBench::find_knee(models::KernelProfile& profile, const models::TileProgram& program) {
+  const std::vector<ProfilePoint>& curve = profile.curve;
+  for (int step = 0; step < kKneeSteps; ++step) {
+    const std::size_t high = knee(curve);
+    if (high == 0) return;
+    const double low_rate = rate(curve[high - 1]), high_rate = rate(curve[high]);
+    if (high_rate < kKneeRatio * low_rate) return;
+    measure(profile, program, base::Rate(std::llround(std::sqrt(low_rate * high_rate))));
+  }
+}
+
+// Adds points where interpolation can be off most, until it cannot be off by more than 1 %.
+void KernelBench::refine(models::KernelProfile& profile, const models::TileProgram& program) {
+  const std::vector<ProfilePoint>& curve = profile.curve;
+  const auto bytes =
+      static_cast<double>(profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes);
+  while (curve.size() < kMostPoints) {
+    Gap worst;
+    std::size_t where = 0;
+    for (std::size_t i = 0; i + 1 < curve.size(); ++i) {
+      const Gap gap = gap_above(curve, i, bytes);
+      if (gap.relative > worst.relative) {
+        worst = gap;
+        where = i;
+      }
+    }
+    const base::Rate served(std::llround(1 / std::max(worst.inverse_rate, 1e-15)));
+    if (worst.relative <= kTolerance || served <= curve[where].served ||
+        served >= curve[where + 1].served)
+      return;
+    measure(profile, program, served);
+  }
+}
+
 void KernelBench::add_curve(models::KernelProfile& profile, const models::TileProgram& program) {
   std::vector<ProfilePoint>& curve = profile.curve;
   const std::int64_t bytes = profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes;
-  const base::Rate most = limit(program.cores.size());
+  const base::Rate most = curve.back().served;
   const double average = static_cast<double>(bytes) / base::to_seconds(profile.duration);
-  std::size_t limits = 0;
-  auto measure = [&](base::Rate served) {
-    const modules::ClusterRun r = run(program, served);
-    profile.instructions += r.instructions;
-    ++limits;
-    auto at = std::lower_bound(curve.begin(), curve.end(), served,
-                               [](const ProfilePoint& p, base::Rate x) { return p.served < x; });
-    curve.insert(at, {served, r.duration});
-  };
   for (double share : kFirstLimits) {
     const base::Rate served(std::llround(average * share));
-    if (served.count() > 0 && served < most) measure(served);
+    if (served.count() > 0 && served < most) measure(profile, program, served);
   }
-  while (limits < kMostLimits) {
-    const std::size_t i = worst_interval(curve);
-    if (i == curve.size()) break;
-    const base::Rate served = between(curve[i], curve[i + 1]);
-    if (served <= curve[i].served || served >= curve[i + 1].served) break;
-    measure(served);
-  }
+  find_knee(profile, program);
+  // More cannot help: the knee carries the unlimited duration and ends the curve.
+  curve.resize(knee(curve) + 1);
+  curve.back().duration = profile.duration;
+  refine(profile, program);
   // More cannot hurt: an accident of timing must not make the curve rise with the rate.
   for (std::size_t i = curve.size() - 1; i > 0; --i)
     curve[i - 1].duration = std::max(curve[i - 1].duration, curve[i].duration);

@@ -83,8 +83,8 @@ TEST_F(KernelBenchTest, CurveFallsWithTheRateAndEndsAtTheUnlimitedRun) {
   for (int multiplies : {1, 4, 40}) {
     const models::TileProgram program = tiles(60, multiplies, false);
     const KernelProfile p = bench.profile(program);
-    ASSERT_GE(p.curve.size(), 5u);
-    EXPECT_LE(p.curve.size(), 9u);
+    ASSERT_GE(p.curve.size(), 3u);
+    EXPECT_LE(p.curve.size(), 12u);
     for (std::size_t i = 1; i < p.curve.size(); ++i) {
       EXPECT_LT(p.curve[i - 1].served, p.curve[i].served);
       EXPECT_GE(p.curve[i - 1].duration, p.curve[i].duration);
@@ -93,6 +93,11 @@ TEST_F(KernelBenchTest, CurveFallsWithTheRateAndEndsAtTheUnlimitedRun) {
     const std::int64_t bytes = p.counts.hbm_read_bytes + p.counts.hbm_write_bytes;
     for (const models::ProfilePoint& x : p.curve)
       EXPECT_GE(x.duration, base::transfer_time(base::Bytes(bytes), x.served));
+    // Interpolation meets a run at a rate that is not a point of the curve.
+    const base::Rate other((2 * p.curve.front().served.count() + p.curve.back().served.count()) /
+                           3);
+    const double measured = base::to_seconds(bench.run(program, other).duration);
+    EXPECT_NEAR(base::to_seconds(p.at(other)), measured, 0.01 * measured);
     // A quarter of the average rate: nearly bytes / rate.
     EXPECT_LT(
         base::to_seconds(p.curve.front().duration),

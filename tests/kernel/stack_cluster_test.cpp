@@ -132,7 +132,7 @@ TEST_F(StackClusterTest, DmaRateRisesWithTheRowToThePlateau) {
   StackCluster cluster("cluster", chip, context);
   double before = 0;
   for (std::int32_t row = 64; row <= 16384; row *= 2) {
-    const double rate = gigabytes_per_second(run(cluster, stream_rows(row, 1024, 4)));
+    const double rate = gigabytes_per_second(run(cluster, stream_rows(row, 256, 4)));
     EXPECT_GT(rate, before) << row << " byte rows";
     before = rate;
     // 16 engines x 33 GB/s = 528 GB/s.
@@ -152,7 +152,7 @@ TEST_F(StackClusterTest, OneQueueFollowsTheDocumentedRowSizeCurve) {
   for (std::int32_t row : {512, 1024, 2048, 4096, 8192, 32768}) {
     const double ns = std::max(860.0, 8.0 * row / 33 + 50);
     const double expected = 128.0 * row / ns;
-    EXPECT_NEAR(gigabytes_per_second(run(cluster, stream_rows(row, 1024, 1))), expected,
+    EXPECT_NEAR(gigabytes_per_second(run(cluster, stream_rows(row, 256, 1))), expected,
                 0.03 * expected)
         << row << " byte rows";
   }

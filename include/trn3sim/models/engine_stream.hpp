@@ -41,6 +41,10 @@ class EngineStream {
     return first_compute_ < 0 ? base::kTimeMax : edges_.edge(first_compute_);
   }
   [[nodiscard]] base::Time last_compute() const { return edges_.edge(last_compute_); }
+  // No busy interval of the future starts before this; kTimeMax if there is none to come.
+  [[nodiscard]] base::Time next_busy_bound() const {
+    return computes_ && !done() ? edges_.edge(free_) : base::kTimeMax;
+  }
   // Busy intervals in ascending order, merged where they touch; the owner may clear them.
   [[nodiscard]] std::vector<CycleInterval>& intervals() { return intervals_; }
   [[nodiscard]] const ClockEdges& edges() const { return edges_; }
@@ -77,6 +81,7 @@ class EngineStream {
   TensorPipeline pipeline_;
   std::vector<StreamNode> nodes_;  // Instruction nodes index ops_
   std::vector<Op> ops_;
+  bool computes_ = false;  // has compute instructions
   std::vector<Loop> loops_;
   std::size_t position_ = 0;
   std::int64_t free_ = 0;  // cycle at which the engine can issue the next instruction

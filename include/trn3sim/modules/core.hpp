@@ -23,24 +23,22 @@ struct CoreHooks {
   std::function<void()> many_intervals;  // busy intervals should be collected
 };
 
-// One engine: runs its stream when a token that it lacked arrives.
+// One engine: a process that lets its stream go on when DMA delivers a token that it lacked. Tokens
+// between engines are handed over inside the core without an event: they carry their time.
 class EngineModule : public sc_core::sc_module {
  public:
-  using Ran = std::function<void(std::uint32_t woken)>;
+  // `resume`: lets the stream of this engine go on, and the streams that it enables.
   EngineModule(const sc_core::sc_module_name& name, models::EngineStream stream,
-               models::SemaphoreBank& semaphores, CoreHooks& hooks, Ran ran);
+               std::function<void()> resume);
   void wake() { wake_.notify(sc_core::SC_ZERO_TIME); }
   [[nodiscard]] models::EngineStream& stream() { return stream_; }
   [[nodiscard]] const models::EngineStream& stream() const { return stream_; }
 
  private:
-  void run();
+  void run() { resume_(); }
 
   models::EngineStream stream_;
-  models::SemaphoreBank* semaphores_;
-  CoreHooks* hooks_;
-  Ran ran_;
-  std::vector<models::DmaTrigger> triggers_;
+  std::function<void()> resume_;
   sc_core::sc_event wake_;
 };
 
@@ -69,10 +67,13 @@ class Core : public sc_core::sc_module {
 
  private:
   void wake(std::uint32_t mask);
+  // Runs the streams in `mask` (bits 1 << Engine) and those that they enable until all are blocked.
+  void drain(std::uint32_t mask);
 
   std::int32_t index_;
   CoreHooks hooks_;
   models::SemaphoreBank semaphores_;
+  std::vector<models::DmaTrigger> triggers_;
   std::array<std::unique_ptr<EngineModule>, models::kEngines> engines_;
 };
 

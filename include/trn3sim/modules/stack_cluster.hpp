@@ -41,7 +41,8 @@ class StackCluster : public sc_core::sc_module {
   ~StackCluster() override;
 
   // Resets every model to its canonical state and loads a program; `served_cap` limits what DMA and
-  // HBM together grant (0: no limit). The program must outlive the run.
+  // HBM together grant (0: no limit); with a limit the HBM stack is replaced by it and its idle
+  // latency. The program must outlive the run.
   void load(const models::TileProgram& program, base::Rate served_cap);
   // Starts the loaded program now. `done` is called once, at its end.
   void arm(std::function<void()> done);

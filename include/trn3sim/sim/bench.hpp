@@ -22,8 +22,9 @@ class KernelBench {
   KernelBench(const sc_core::sc_module_name& name, const config::ChipSpec& chip,
               modules::Context& context);
 
-  // Runs `program` without a limit, and again with limits on the data rate until interpolation in
-  // 1 / rate errs by less than 1 % (at most 8 limits). Throws InternalError for a program that
+  // Runs `program` without a limit, then with limits on the data rate: around its average rate, at
+  // the knee above which more does not help (the last point of the curve) and until interpolation
+  // in 1 / rate errs by less than 1 %, at most 12 points. Throws InternalError for a program that
   // deadlocks.
   models::KernelProfile profile(const models::TileProgram& program);
 
@@ -31,6 +32,10 @@ class KernelBench {
   modules::ClusterRun run(const models::TileProgram& program, base::Rate served_cap);
 
  private:
+  void measure(models::KernelProfile& profile, const models::TileProgram& program,
+               base::Rate served);
+  void find_knee(models::KernelProfile& profile, const models::TileProgram& program);
+  void refine(models::KernelProfile& profile, const models::TileProgram& program);
   void add_curve(models::KernelProfile& profile, const models::TileProgram& program);
   // What DMA and HBM can grant at most.
   [[nodiscard]] base::Rate limit(std::size_t cores) const;

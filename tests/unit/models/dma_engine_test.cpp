@@ -157,5 +157,16 @@ TEST(BusyUnion, CountsOverlapOnce) {
   EXPECT_EQ(u.total(), Time(15 + 20));
 }
 
+TEST(BusyUnion, MergesTheRunsOfManyEngines) {
+  BusyUnion u;
+  for (std::int64_t engine = 0; engine < 5;
+       ++engine)  // [0, 1), [10, 11), ... shifted by the engine
+    for (std::int64_t i = 0; i < 100; ++i) u.add(Time(10 * i + engine), Time(10 * i + engine + 1));
+  u.settle(Time(503));
+  EXPECT_EQ(u.total(), Time(50 * 5 + 3));
+  u.settle(base::kTimeMax);
+  EXPECT_EQ(u.total(), Time(500));
+}
+
 }  // namespace
 }  // namespace trn3sim::models
