@@ -1,0 +1,482 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flash attention, forward. Per tile of 128 queries and up to 512 keys:
+//   TensorE   scores = Q K^T
+//   VectorE   row maximum of the scores, new running maximum, (part of) the exponentials
+//   ScalarE   (part of) the exponentials with row sums
+//   TensorE   transposes of the probabilities, 128 keys at a time
+//   ScalarE or GpSimdE   copy of the transposes from PSUM to SBUF
+//   TensorE   output += P V
+//   VectorE or GpSimdE   rescale of the running output
+// TensorE makes scores kAhead tiles ahead, so the engines overlap. The order of its stream makes
+// most buffer hand-backs implicit: scores f + kAhead are issued after the transposes of f, which
+// waited for the exponentials of f, so kAhead PSUM banks and kAhead probability buffers need no
+// `free` semaphore; the transposes of f + 1 follow P V of f - 1, which waited for the copy of f - 1,
+// so two banks and two buffers do.
+// Keys lie in HBM as [d, skv], queries as [d, sq], values and outputs as [s, d], by head.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "compile/kernel/attention_plan.hpp"
+#include "compile/kernel/kernels.hpp"
+#include "compile/kernel/program_builder.hpp"
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/models/engine_cost.hpp"
+
+namespace trn3sim::compile {
+namespace {
+
+using models::DmaDirection;
+using models::DmaTransfer;
+using models::Engine;
+using models::Instruction;
+using models::Opcode;
+using models::Space;
+
+constexpr std::int64_t kLanes = 128;
+constexpr std::int64_t kAhead = 4;
+constexpr std::int64_t kOutputs = 4;      // SBUF buffers of finished query tiles
+constexpr std::int64_t kQueryRing = 3;    // query chunks
+constexpr std::int64_t kRescaleLag = 3;   // tiles between scores and rescale on VectorE
+constexpr std::int64_t kStoreLag = 5;
+enum Queue : std::int16_t { kQueryQueue, kKeyQueue, kValueQueue, kStoreQueue };
+enum OperandIndex : std::int32_t { kQ, kK, kV, kO, kStats };
+
+// Who does what: shares of the exponentials in eighths of a tile.
+struct Balance {
+  std::int64_t scalar_eighths = 8;
+  Engine copier = Engine::Scalar, rescaler = Engine::Vector;
+  std::int64_t cycles_bound = 0;   // of the busiest of the three engines, picoseconds per tile
+};
+
+struct Item {
+  std::int64_t rows = 0, width = 0;
+  bool masked = false;
+  bool wait_query = false, free_query = false;  // first and last use of a query chunk
+  bool wait_keys = false, free_keys = false;    // first use of a key chunk, last use of all
+  bool first = false, last = false;             // of its query tile
+  bool head_end = false;
+  bool operator==(const Item&) const = default;
+};
+
+struct ForwardPlan {
+  std::int64_t key_tile = 512;
+  std::int64_t key_buffers = 2;   // heads whose keys and values fit
+  std::int64_t sbuf = 0;
+  Balance balance;
+};
+
+Instruction lane(Opcode op, Space source, base::DType dtype, std::int64_t rows, std::int64_t width) {
+  Instruction i;
+  i.op = op;
+  i.source = source;
+  i.dtype = dtype;
+  i.rows = static_cast<std::int16_t>(rows);
+  i.elements = static_cast<std::int32_t>(width);
+  return i;
+}
+
+std::vector<Instruction> scalar_exponentials(std::int64_t rows, std::int64_t width) {
+  if (width == 0) return {};
+  Instruction exponentials = lane(Opcode::ActivationReduce, Space::Psum, base::DType::Fp32, rows, width);
+  exponentials.transcendental = true;
+  Instruction scale = lane(Opcode::Activation, Space::Sbuf, base::DType::Fp32, rows, 1);
+  scale.transcendental = true;
+  return {scale, exponentials};
+}
+
+std::vector<Instruction> maximum(std::int64_t rows, std::int64_t width) {
+  Instruction running = lane(Opcode::TensorTensor, Space::Sbuf, base::DType::Fp32, rows, 1);
+  running.two_inputs_sbuf = true;
+  return {lane(Opcode::TensorReduce, Space::Psum, base::DType::Fp32, rows, width), running};
+}
+
+std::int64_t picoseconds(const std::vector<Instruction>& list, Engine engine, const config::ChipSpec& chip) {
+  std::int64_t cycles = 0;
+  for (const Instruction& i : list) cycles += models::instruction_cost(i, engine, chip).cycles;
+  return base::cycles_time(cycles, models::engine_clock(chip, engine)).count() / 1000;
+}
+
+// The division of work that loads the busiest engine least.
+Balance balance_of(const KernelSpec& spec, const config::ChipSpec& chip, std::int64_t width) {
+  const bool fast = spec.fast_exponential && chip.vector.exponential_speedup > 0;
+  Balance best;
+  for (const std::int64_t eighths : {8, 6, 4, 2, 0}) {
+    if (eighths < 8 && !fast) continue;
+    for (const Engine copier : {Engine::Scalar, Engine::Gpsimd}) {
+      for (const Engine rescaler : {Engine::Vector, Engine::Gpsimd}) {
+        Balance b{eighths, copier, rescaler, 0};
+        const std::int64_t scalar_width = width * eighths / 8;
+        std::array<std::int64_t, models::kEngines> load{};
+        const auto add = [&](Engine e, const std::vector<Instruction>& list) {
+          load[static_cast<std::size_t>(e)] += picoseconds(list, e, chip);
+        };
+        add(Engine::Vector, maximum(kLanes, width));
+        if (eighths < 8) {
+          add(Engine::Vector, {lane(Opcode::Exponential, Space::Psum, base::DType::Fp32, kLanes,
+                                    width - scalar_width)});
+        }
+        add(Engine::Scalar, scalar_exponentials(kLanes, scalar_width));
+        add(copier, {lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, kLanes, width)});
+        add(rescaler, {lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, kLanes, spec.d)});
+        b.cycles_bound = *std::ranges::max_element(load);
+        if (best.cycles_bound == 0 || b.cycles_bound < best.cycles_bound) best = b;
+      }
+    }
+  }
+  return best;
+}
+
+ForwardPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
+  ForwardPlan plan;
+  plan.key_tile = chip.tensor.moving_max;
+  plan.balance = balance_of(spec, chip, plan.key_tile);
+  if (spec.d > plan.key_tile) {
+    throw base::UserError(spec.label(), fmt::format("head size {} exceeds {}", spec.d, plan.key_tile));
+  }
+  std::int64_t keys = 0, tiles = 0;
+  for (const AttentionShare& s : divide_attention(spec, true)) {
+    keys = std::max(keys, s.keys);
+    tiles = std::max(tiles, static_cast<std::int64_t>(s.tiles.size()));
+  }
+  const auto bytes = [&](std::int64_t elements) { return base::storage_bytes(spec.in, elements); };
+  const std::int64_t depth = (spec.d + kLanes - 1) / kLanes;  // partition tiles of a head
+  const std::int64_t key_bytes = bytes(keys * depth) + bytes((keys + kLanes - 1) / kLanes * spec.d);
+  const std::int64_t rest =
+      kQueryRing * bytes(std::min(kQueryChunk, tiles) * kQueryTile * depth) +
+      kAhead * plan.key_tile * 2 + 2 * plan.key_tile * 2 +                       // P, its transposes
+      2 * spec.d * 4 + kOutputs * base::storage_bytes(spec.out, spec.d) + 2 * tiles * 4;
+  for (const std::int64_t buffers : {2, 1}) {
+    plan.key_buffers = buffers;
+    plan.sbuf = buffers * key_bytes + rest;
+    if (plan.sbuf <= chip.sbuf.usable_per_partition.count()) return plan;
+  }
+  throw base::UserError(spec.label(), fmt::format("keys and values of a head need {} bytes per SBUF "
+                                                  "partition; {} are usable",
+                                                  plan.sbuf, chip.sbuf.usable_per_partition.count()));
+}
+
+class ForwardCore {
+ public:
+  ForwardCore(const KernelSpec& spec, const config::ChipSpec& chip, const ForwardPlan& plan,
+              const AttentionShare& share, models::TileProgram& program, models::CoreProgram& core)
+      : spec_(spec), chip_(chip), plan_(plan), share_(share), build_(program, core) {
+    for (std::int64_t k = 0; k < share.keys; k += kKeyChunk) {
+      key_chunks_.push_back(std::min(kKeyChunk, share.keys - k));
+    }
+    for (std::size_t t = 0; t < share.tiles.size(); t += kQueryChunk) {
+      std::int64_t rows = 0;
+      for (std::size_t i = t; i < std::min(share.tiles.size(), t + kQueryChunk); ++i) {
+        rows += share.tiles[i].rows;
+      }
+      query_chunks_.push_back(rows);
+    }
+  }
+
+  void write() {
+    make_semaphores();
+    for (std::size_t i = 0; i < share_.groups.size();) {
+      std::size_t j = i;
+      while (j < share_.groups.size() && share_.groups[j] == share_.groups[i]) ++j;
+      group_run(share_.groups[i], static_cast<std::int64_t>(j - i));
+      i = j;
+    }
+  }
+
+ private:
+  using Stage = std::function<void(const Item&)>;
+
+  void make_semaphores() {
+    const auto chunks = static_cast<std::int64_t>(key_chunks_.size());
+    query_full_ = build_.semaphore();
+    query_free_ = build_.semaphore(kQueryRing);
+    key_full_ = build_.semaphore();
+    key_free_ = build_.semaphore(plan_.key_buffers * chunks);
+    value_full_ = build_.semaphore();
+    value_free_ = build_.semaphore(plan_.key_buffers * chunks);
+    scores_full_ = build_.semaphore();
+    maximum_full_ = build_.semaphore();
+    scalar_p_full_ = build_.semaphore();
+    vector_p_full_ = build_.semaphore();
+    transposed_full_ = build_.semaphore();
+    copied_full_ = build_.semaphore();
+    output_full_ = build_.semaphore();
+    output_free_ = build_.semaphore(2);
+    result_full_ = build_.semaphore();
+    result_free_ = build_.semaphore(kOutputs);
+  }
+
+  [[nodiscard]] std::vector<Item> items_of(std::int64_t heads) const {
+    std::vector<Item> items;
+    std::int64_t chunks_seen = 0;
+    for (std::int64_t h = 0; h < heads; ++h) {
+      for (std::size_t t = 0; t < share_.tiles.size(); ++t) {
+        const QueryTile& tile = share_.tiles[t];
+        const bool chunk_end = (t + 1) % kQueryChunk == 0 || t + 1 == share_.tiles.size();
+        for (std::int64_t k = 0; k < tile.keys; k += plan_.key_tile) {
+          Item item;
+          item.rows = tile.rows;
+          item.width = std::min(plan_.key_tile, tile.keys - k);
+          item.first = k == 0;
+          item.last = k + plan_.key_tile >= tile.keys;
+          item.masked = tile.masked && item.last;
+          item.wait_query = item.first && t % kQueryChunk == 0;
+          item.free_query = item.last && chunk_end;
+          if (k / kKeyChunk >= chunks_seen) {
+            item.wait_keys = true;
+            ++chunks_seen;
+          }
+          item.head_end = item.last && t + 1 == share_.tiles.size();
+          items.push_back(item);
+        }
+      }
+    }
+    items.back().free_keys = true;
+    return items;
+  }
+
+  void group_run(std::int64_t heads, std::int64_t count) {
+    const std::vector<Item> items = items_of(heads);
+    build_.loop(Engine::Sync, count, [&] { load(heads); });
+    pipeline<Item, 3>(build_, Engine::Tensor, items, count, {kAhead, 1, 0},
+                      {Stage([&](const Item& i) { scores(i); }), Stage([&](const Item& i) { transpose(i); }),
+                       Stage([&](const Item& i) { output(i); })});
+    const Stage copy = [&](const Item& i) { copy_transposed(i); };
+    const Stage none = [](const Item&) {};
+    const bool vector_rescales = plan_.balance.rescaler == Engine::Vector;
+    const bool scalar_copies = plan_.balance.copier == Engine::Scalar;
+    const auto rescale_on = [&](Engine e) {
+      return Stage([this, e](const Item& i) { rescale(e, i); });
+    };
+    pipeline<Item, 2>(build_, Engine::Vector, items, count, {0, vector_rescales ? -kRescaleLag : 0},
+                      {Stage([&](const Item& i) { vector_scores(i); }),
+                       vector_rescales ? rescale_on(Engine::Vector) : none});
+    pipeline<Item, 3>(build_, Engine::Scalar, items, count, {0, scalar_copies ? -1 : 0, -kStoreLag},
+                      {Stage([&](const Item& i) { scalar_scores(i); }), scalar_copies ? copy : none,
+                       Stage([&](const Item& i) { store(i); })});
+    pipeline<Item, 2>(build_, Engine::Gpsimd, items, count, {0, vector_rescales ? 0 : -2},
+                      {scalar_copies ? none : copy, vector_rescales ? none : rescale_on(Engine::Gpsimd)});
+  }
+
+  void load(std::int64_t heads) {
+    const auto query = [&](std::int64_t rows) {
+      build_.start(Engine::Sync, load_of(kQ, kQueryQueue, spec_.d, rows, query_full_), {query_free_});
+    };
+    query(query_chunks_.front());
+    build_.runs(Engine::Sync, key_chunks_, [&](std::int64_t keys) {
+      build_.start(Engine::Sync, load_of(kK, kKeyQueue, spec_.d, keys, key_full_), {key_free_});
+      // Four keys lie together in a partition, so descriptors are longer than a row of a head.
+      const std::int64_t together = keys % 4 == 0 ? 4 : 1;
+      build_.start(Engine::Sync, load_of(kV, kValueQueue, keys / together, together * spec_.d, value_full_),
+                   {value_free_});
+    });
+    for (std::size_t i = 1; i < query_chunks_.size(); ++i) query(query_chunks_[i]);
+    build_.loop(Engine::Sync, heads - 1, [&] { build_.runs(Engine::Sync, query_chunks_, query); });
+  }
+
+  [[nodiscard]] DmaTransfer load_of(OperandIndex operand, Queue queue, std::int64_t rows,
+                                    std::int64_t elements, Semaphore full) const {
+    DmaTransfer t;
+    t.operand = operand;
+    t.queue = queue;
+    t.rows = static_cast<std::int32_t>(rows);
+    t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(spec_.in, elements));
+    add_signal(t, full);
+    return t;
+  }
+
+  [[nodiscard]] Instruction array_op(Opcode op, std::int64_t rows, std::int64_t columns,
+                                     std::int64_t elements) const {
+    Instruction i = lane(op, Space::Sbuf, spec_.in, rows, elements);
+    i.destination = op == Opcode::LoadStationary ? Space::Sbuf : Space::Psum;
+    i.columns = static_cast<std::int16_t>(columns);
+    return i;
+  }
+
+  void scores(const Item& item) {
+    for (std::int64_t d = 0; d < spec_.d; d += kLanes) {
+      const std::int64_t rows = std::min(kLanes, spec_.d - d);
+      const bool end = d + kLanes >= spec_.d;
+      Instruction weights = array_op(Opcode::LoadStationary, rows, item.rows, item.rows);
+      if (d == 0 && item.wait_query) add_wait(weights, query_full_);
+      if (end && item.free_query) add_signal(weights, query_free_);
+      build_.emit(Engine::Tensor, weights);
+      Instruction mm = array_op(Opcode::MultiplyMoving, rows, item.rows, item.width);
+      if (d == 0 && item.wait_keys) add_wait(mm, key_full_);
+      if (end) add_signal(mm, scores_full_);
+      if (end && item.free_keys) add_signal(mm, key_free_, static_cast<std::int64_t>(key_chunks_.size()));
+      build_.emit(Engine::Tensor, mm);
+    }
+  }
+
+  [[nodiscard]] std::int64_t scalar_width(const Item& item) const {
+    return item.width * plan_.balance.scalar_eighths / 8;
+  }
+  [[nodiscard]] bool scalar_part() const { return plan_.balance.scalar_eighths > 0; }
+  [[nodiscard]] bool vector_part() const { return plan_.balance.scalar_eighths < 8; }
+
+  void vector_scores(const Item& item) {
+    std::vector<Instruction> list;
+    if (item.masked) {
+      list.push_back(lane(Opcode::Select, Space::Psum, base::DType::Fp32, item.rows, std::min(kLanes, item.width)));
+      list.back().destination = Space::Psum;
+    }
+    for (const Instruction& i : maximum(item.rows, item.width)) list.push_back(i);
+    if (scalar_part()) add_signal(list.back(), maximum_full_);
+    if (vector_part()) {
+      list.push_back(lane(Opcode::Exponential, Space::Psum, base::DType::Fp32, item.rows,
+                          std::max<std::int64_t>(1, item.width - scalar_width(item))));
+      add_signal(list.back(), vector_p_full_);
+    }
+    add_wait(list.front(), scores_full_);
+    for (const Instruction& i : list) build_.emit(Engine::Vector, i);
+  }
+
+  void scalar_scores(const Item& item) {
+    if (!scalar_part()) return;
+    std::vector<Instruction> list = scalar_exponentials(item.rows, std::max<std::int64_t>(1, scalar_width(item)));
+    add_wait(list.front(), maximum_full_);
+    add_signal(list.back(), scalar_p_full_);
+    for (const Instruction& i : list) build_.emit(Engine::Scalar, i);
+  }
+
+  void transpose(const Item& item) {
+    for (std::int64_t k = 0; k < item.width; k += kLanes) {
+      Instruction t = lane(Opcode::Transpose, Space::Sbuf, spec_.in, item.rows, std::min(kLanes, item.width - k));
+      t.destination = Space::Psum;
+      if (k == 0) {
+        if (scalar_part()) add_wait(t, scalar_p_full_);
+        if (vector_part()) add_wait(t, vector_p_full_);
+      }
+      if (k + kLanes >= item.width) add_signal(t, transposed_full_);
+      build_.emit(Engine::Tensor, t);
+    }
+  }
+
+  void copy_transposed(const Item& item) {
+    Instruction copy = lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, std::min(kLanes, item.width),
+                            (item.width + kLanes - 1) / kLanes * item.rows);
+    add_wait(copy, transposed_full_);
+    add_signal(copy, copied_full_);
+    build_.emit(plan_.balance.copier, copy);
+  }
+
+  void output(const Item& item) {
+    for (std::int64_t k = 0; k < item.width; k += kLanes) {
+      const std::int64_t rows = std::min(kLanes, item.width - k);
+      Instruction weights = array_op(Opcode::LoadStationary, rows, item.rows, item.rows);
+      if (k == 0) add_wait(weights, copied_full_);
+      build_.emit(Engine::Tensor, weights);
+      Instruction mm = array_op(Opcode::MultiplyMoving, rows, item.rows, spec_.d);
+      if (k == 0) {
+        add_wait(mm, output_free_);
+        if (item.wait_keys) add_wait(mm, value_full_);
+      }
+      if (k + kLanes >= item.width) {
+        add_signal(mm, output_full_);
+        if (item.free_keys) add_signal(mm, value_free_, static_cast<std::int64_t>(key_chunks_.size()));
+      }
+      build_.emit(Engine::Tensor, mm);
+    }
+  }
+
+  void rescale(Engine engine, const Item& item) {
+    Instruction i = lane(item.first ? Opcode::TensorCopy : Opcode::TensorTensor, Space::Psum,
+                         base::DType::Fp32, item.rows, spec_.d);
+    add_wait(i, output_full_);
+    add_signal(i, output_free_);
+    build_.emit(engine, i);
+    if (!item.last) return;
+    Instruction reciprocal = lane(Opcode::Reciprocal, Space::Sbuf, base::DType::Fp32, item.rows, 1);
+    build_.emit(engine, reciprocal);
+    Instruction normalise = lane(Opcode::TensorScalar, Space::Sbuf, base::DType::Fp32, item.rows, spec_.d);
+    add_wait(normalise, result_free_);
+    add_signal(normalise, result_full_);
+    build_.emit(engine, normalise);
+  }
+
+  // Finished query tiles and, at the end of a head, its row statistics (fp32, one per query).
+  void store(const Item& item) {
+    if (!item.last) return;
+    DmaTransfer t;
+    t.direction = DmaDirection::SbufToHbm;
+    t.operand = kO;
+    t.queue = kStoreQueue;
+    t.rows = static_cast<std::int32_t>(item.rows);
+    t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(spec_.out, spec_.d));
+    add_signal(t, result_free_);
+    build_.start(Engine::Scalar, t, {result_full_});
+    if (!item.head_end) return;
+    t.signals = {};
+    t.operand = kStats;
+    const auto tiles = static_cast<std::int64_t>(share_.tiles.size());
+    const std::int64_t partial = item.rows < kQueryTile ? 1 : 0;
+    if (tiles > partial) {
+      t.rows = static_cast<std::int32_t>(kQueryTile);
+      t.row_bytes = static_cast<std::int32_t>((tiles - partial) * 4);
+      build_.start(Engine::Scalar, t);
+    }
+    if (partial > 0) {
+      t.rows = static_cast<std::int32_t>(item.rows);
+      t.row_bytes = 4;
+      build_.start(Engine::Scalar, t);
+    }
+  }
+
+  const KernelSpec& spec_;
+  const config::ChipSpec& chip_;
+  const ForwardPlan& plan_;
+  const AttentionShare& share_;
+  CoreBuilder build_;
+  std::vector<std::int64_t> key_chunks_, query_chunks_;
+  Semaphore query_full_, query_free_, key_full_, key_free_, value_full_, value_free_;
+  Semaphore scores_full_, maximum_full_, scalar_p_full_, vector_p_full_, transposed_full_, copied_full_;
+  Semaphore output_full_, output_free_, result_full_, result_free_;
+};
+
+}  // namespace
+
+models::TileProgram compile_attention_forward(const KernelSpec& spec, const config::ChipSpec& chip) {
+  const ForwardPlan plan = plan_of(spec, chip);
+  models::TileProgram program;
+  const auto bytes = [&](std::int64_t heads, std::int64_t s) {
+    return base::storage_bytes(spec.in, spec.batch * heads * s * spec.d);
+  };
+  program.operands = {{"q", bytes(spec.heads, spec.sq), false},
+                      {"k", bytes(spec.kv_heads, spec.skv), false},
+                      {"v", bytes(spec.kv_heads, spec.skv), false},
+                      {"o", base::storage_bytes(spec.out, spec.batch * spec.heads * spec.sq * spec.d), false},
+                      {"stats", spec.batch * spec.heads * spec.sq * 4, false}};
+  const std::vector<AttentionShare> shares = divide_attention(spec, true);
+  program.cores.resize(shares.size());
+  for (std::size_t c = 0; c < shares.size(); ++c) {
+    if (c > 0 && shares[c] == shares[c - 1]) {
+      program.cores[c] = program.cores[c - 1];
+    } else if (!shares[c].groups.empty()) {
+      ForwardCore(spec, chip, plan, shares[c], program, program.cores[c]).write();
+    }
+  }
+  program.sbuf_bytes_per_partition = plan.sbuf;
+  program.psum_banks = kAhead + 4;
+  return program;
+}
+
+models::TileProgram compile_attention_backward(const KernelSpec& spec, const config::ChipSpec&) {
+  throw base::UserError(spec.label(), "the backward pass is not available");
+}
+
+std::string describe_attention(const KernelSpec& spec, const config::ChipSpec& chip) {
+  const ForwardPlan plan = plan_of(spec, chip);
+  const auto name = [](Engine e) {
+    return e == Engine::Vector ? "VectorE" : e == Engine::Scalar ? "ScalarE" : "GpSimdE";
+  };
+  return fmt::format("{}: tiles of {} queries x {} keys, {} of 8 exponentials on ScalarE, copies on {}, "
+                     "rescale on {}; keys and values of {} heads in SBUF; SBUF {} of {} B per partition",
+                     spec.label(), kQueryTile, plan.key_tile, plan.balance.scalar_eighths,
+                     name(plan.balance.copier), name(plan.balance.rescaler), plan.key_buffers, plan.sbuf,
+                     chip.sbuf.usable_per_partition.count());
+}
+
+}  // namespace trn3sim::compile

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/compile/kernel.hpp"
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/base/text.hpp"
+
+#include "compile/kernel/kernels.hpp"
+#include <fmt/format.h>
+
+namespace trn3sim::compile {
+namespace {
+
+void require_positive(const KernelSpec& spec, base::Problems& problems, const char* what,
+                      std::int64_t value) {
+  if (value < 1)
+    problems.add(spec.label(), fmt::format("{} is {}; expected at least 1", what, value));
+}
+
+// The array must support the format of a GEMM or an attention.
+void require_format(const KernelSpec& spec, const config::ChipSpec& chip, base::Problems& problems,
+                    base::DType dtype) {
+  if (chip.tensor.macs_per_pe_cycle[static_cast<std::size_t>(dtype)] > 0) return;
+  std::string supported;
+  for (std::size_t t = 0; t < base::kDTypes; ++t) {
+    if (chip.tensor.macs_per_pe_cycle[t] <= 0) continue;
+    supported +=
+        fmt::format("{}{}", supported.empty() ? "" : ", ", base::name(static_cast<base::DType>(t)));
+  }
+  problems.add(spec.label(), fmt::format("TensorE of {} does not support {}; supported: {}",
+                                         chip.name, base::name(dtype), supported));
+}
+
+void check(const KernelSpec& spec, const config::ChipSpec& chip) {
+  base::Problems problems;
+  require_positive(spec, problems, "cores", spec.cores);
+  switch (spec.kind) {
+    case KernelKind::Gemm:
+      require_positive(spec, problems, "m", spec.m);
+      require_positive(spec, problems, "n", spec.n);
+      require_positive(spec, problems, "k", spec.k);
+      require_positive(spec, problems, "batch", spec.batch);
+      require_format(spec, chip, problems, spec.in);
+      break;
+    case KernelKind::Vector:
+      require_positive(spec, problems, "elems", spec.elems);
+      if (spec.rd < 0 || spec.wr < 0) problems.add(spec.label(), "negative HBM bytes");
+      break;
+    case KernelKind::AttentionForward:
+    case KernelKind::AttentionBackward:
+      require_positive(spec, problems, "batch", spec.batch);
+      require_positive(spec, problems, "heads", spec.heads);
+      require_positive(spec, problems, "kv_heads", spec.kv_heads);
+      require_positive(spec, problems, "sq", spec.sq);
+      require_positive(spec, problems, "skv", spec.skv);
+      require_positive(spec, problems, "d", spec.d);
+      if (spec.kv_heads > 0 && spec.heads % spec.kv_heads != 0) {
+        problems.add(spec.label(), fmt::format("{} heads are not a multiple of {} kv heads",
+                                               spec.heads, spec.kv_heads));
+      }
+      if (spec.causal && spec.skv < spec.sq) {
+        problems.add(spec.label(),
+                     fmt::format("causal attention of {} queries over {} keys; expected at "
+                                 "least as many keys",
+                                 spec.sq, spec.skv));
+      }
+      require_format(spec, chip, problems, spec.in);
+      break;
+  }
+  problems.throw_if_any();
+}
+
+}  // namespace
+
+std::string KernelSpec::label() const {
+  std::string text;
+  switch (kind) {
+    case KernelKind::Gemm:
+      text = batch > 1 ? fmt::format("gemm {}x {}x{}x{}", batch, m, n, k)
+                       : fmt::format("gemm {}x{}x{}", m, n, k);
+      text += fmt::format(" {}", base::name(in));
+      if (out != in) text += fmt::format("->{}", base::name(out));
+      if (accumulate) text += " accumulate";
+      for (const Epilogue& e : epilogues) text += " +" + e.fn;
+      return text;
+    case KernelKind::Vector:
+      return fmt::format("{} {} {}", fn, base::format_si(static_cast<double>(elems), "elems"),
+                         base::name(in));
+    case KernelKind::AttentionForward:
+    case KernelKind::AttentionBackward:
+      text = fmt::format("{}attention {} b{} h{}", flash ? "flash_" : "",
+                         kind == KernelKind::AttentionForward ? "fwd" : "bwd", batch, heads);
+      if (kv_heads != heads) text += fmt::format("/{}", kv_heads);
+      text += fmt::format(" {}x{} d{}{} {}", sq, skv, d, causal ? " causal" : "", base::name(in));
+      return text;
+  }
+  return text;
+}
+
+models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpec& chip) {
+  check(spec, chip);
+  models::TileProgram program;
+  switch (spec.kind) {
+    case KernelKind::Gemm:
+      program = compile_gemm(spec, chip);
+      break;
+    case KernelKind::Vector:
+      program = compile_vector(spec, chip);
+      break;
+    case KernelKind::AttentionForward:
+      program = compile_attention_forward(spec, chip);
+      break;
+    case KernelKind::AttentionBackward:
+      program = compile_attention_backward(spec, chip);
+      break;
+  }
+  if (program.sbuf_bytes_per_partition > chip.sbuf.usable_per_partition.count() ||
+      program.psum_banks > chip.psum.banks) {
+    throw base::UserError(
+        spec.label(),
+        fmt::format("needs {} of {} SBUF bytes per partition and {} of {} "
+                    "PSUM banks",
+                    program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count(),
+                    program.psum_banks, chip.psum.banks));
+  }
+  for (const models::CoreProgram& core : program.cores) {
+    TRN3SIM_CHECK(static_cast<std::int64_t>(core.semaphores.size()) <= chip.sync.semaphores,
+                  "more semaphores than the core has");
+  }
+  return program;
+}
+
+std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chip) {
+  check(spec, chip);
+  switch (spec.kind) {
+    case KernelKind::Gemm:
+      return describe_gemm(spec, chip);
+    case KernelKind::Vector:
+      return describe_vector(spec, chip);
+    case KernelKind::AttentionForward:
+    case KernelKind::AttentionBackward:
+      return describe_attention(spec, chip);
+  }
+  return spec.label();
+}
+
+}  // namespace trn3sim::compile

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "support/program_interpreter.hpp"
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/compile/kernel.hpp"
+
+namespace trn3sim::compile {
+namespace {
+
+struct Shape {
+  std::int64_t batch, heads, kv_heads, sq, skv, d;
+  bool causal;
+};
+
+KernelSpec attention(const Shape& x, KernelKind kind = KernelKind::AttentionForward) {
+  KernelSpec s;
+  s.kind = kind;
+  s.batch = x.batch;
+  s.heads = x.heads;
+  s.kv_heads = x.kv_heads;
+  s.sq = x.sq;
+  s.skv = x.skv;
+  s.d = x.d;
+  s.causal = x.causal;
+  s.cores = 2;
+  return s;
+}
+
+test::ProgramRun run(const KernelSpec& spec, const config::ChipSpec& chip = test::trainium3()) {
+  const models::TileProgram program = compile_kernel(spec, chip);
+  EXPECT_LE(program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count()) << spec.label();
+  EXPECT_LE(program.psum_banks, chip.psum.banks);
+  return test::ProgramInterpreter(program, chip).run();
+}
+
+constexpr Shape kShapes[] = {
+    {1, 8, 8, 4096, 4096, 128, true}, {1, 8, 8, 4096, 4096, 128, false}, {3, 4, 4, 512, 512, 64, true},
+    {1, 8, 2, 1024, 1024, 128, true}, {1, 1, 1, 2048, 2048, 128, true},  {1, 3, 3, 500, 777, 96, false},
+    {2, 2, 1, 384, 640, 128, true},   {1, 2, 2, 1, 4097, 128, false},    {1, 2, 2, 130, 130, 256, true},
+    {1, 8, 1, 4096, 4096, 128, true}, {5, 1, 1, 128, 128, 128, true}};
+
+// MACs of Q K^T and of P V: at least the visible pairs, at most these and the rest of the tiles of
+// 128 queries on the diagonal.
+TEST(AttentionForward, DoesTheVisibleWork) {
+  for (const Shape& x : kShapes) {
+    const KernelSpec spec = attention(x);
+    const test::ProgramRun r = run(spec);
+    std::int64_t least = 0, most = 0;
+    for (std::int64_t q = 0; q < x.sq; ++q) {
+      const std::int64_t visible = x.causal ? q + 1 + x.skv - x.sq : x.skv;
+      least += visible;
+      most += x.causal ? std::min(x.skv, visible + 127) : x.skv;
+    }
+    const std::int64_t scale = 2 * x.batch * x.heads * x.d;
+    EXPECT_GE(r.total_macs(), least * scale) << spec.label();
+    EXPECT_LE(r.total_macs(), most * scale) << spec.label();
+    if (!x.causal) {
+      EXPECT_EQ(r.total_macs(), least * scale) << spec.label();
+    }
+  }
+}
+
+// Queries are read once; keys and values at least once; outputs and statistics are written once.
+TEST(AttentionForward, MovesTheOperands) {
+  for (const Shape& x : kShapes) {
+    const KernelSpec spec = attention(x);
+    const test::ProgramRun r = run(spec);
+    EXPECT_EQ(r.loaded.at("q"), x.batch * x.heads * x.sq * x.d * 2) << spec.label();
+    EXPECT_GE(r.loaded.at("k"), x.batch * x.kv_heads * x.skv * x.d * 2) << spec.label();
+    EXPECT_LE(r.loaded.at("k"), 2 * x.batch * x.kv_heads * x.skv * x.d * 2) << spec.label();
+    EXPECT_EQ(r.loaded.at("k"), r.loaded.at("v")) << spec.label();
+    EXPECT_EQ(r.stored.at("o"), x.batch * x.heads * x.sq * x.d * 2) << spec.label();
+    EXPECT_EQ(r.stored.at("stats"), x.batch * x.heads * x.sq * 4) << spec.label();
+  }
+}
+
+TEST(AttentionForward, Overlaps) {
+  for (const Shape& x : kShapes) {
+    const KernelSpec spec = attention(x);
+    for (const auto& chip : {test::trainium3(), test::trainium2()}) {
+      const test::ProgramRun r = run(spec, chip);
+      const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
+      std::printf("%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
+                  chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns, r.busy_ns[0] / r.duration_ns,
+                  r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns, r.busy_ns[3] / r.duration_ns,
+                  r.dma_ns / r.duration_ns, r.nodes, describe_mapping(spec, chip).c_str());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trn3sim::compile

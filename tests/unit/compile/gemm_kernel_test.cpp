@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/compile/kernel.hpp"
+
+#include "support/program_interpreter.hpp"
+#include <gtest/gtest.h>
+
+namespace trn3sim::compile {
+namespace {
+
+using base::DType;
+
+KernelSpec gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch = 1) {
+  KernelSpec s;
+  s.m = m;
+  s.n = n;
+  s.k = k;
+  s.batch = batch;
+  s.cores = 2;
+  return s;
+}
+
+test::ProgramRun run(const KernelSpec& spec, const config::ChipSpec& chip = test::trainium3()) {
+  const models::TileProgram program = compile_kernel(spec, chip);
+  EXPECT_LE(program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count())
+      << spec.label();
+  EXPECT_LE(program.psum_banks, chip.psum.banks);
+  return test::ProgramInterpreter(program, chip).run();
+}
+
+// Every MAC is done once, every result stored once, every operand loaded at least once.
+TEST(GemmKernel, DoesAllTheWorkOnALadderOfShapes) {
+  for (const std::int64_t m : {1, 100, 128, 500, 2048}) {
+    for (const std::int64_t n : {1, 96, 512, 1000, 3072}) {
+      for (const std::int64_t k : {1, 64, 128, 4097}) {
+        for (const std::int64_t batch : {1, 3}) {
+          if (batch == 3 && m * n > 500 * 1000) continue;
+          const KernelSpec spec = gemm(m, n, k, batch);
+          const test::ProgramRun r = run(spec);
+          EXPECT_EQ(r.total_macs(), m * n * k * batch) << spec.label();
+          EXPECT_GE(r.loaded.at("a"), m * k * batch * 2) << spec.label();
+          EXPECT_GE(r.loaded.at("b"), n * k * batch * 2) << spec.label();
+          EXPECT_EQ(r.stored.at("c"), m * n * batch * 2) << spec.label();
+        }
+      }
+    }
+  }
+}
+
+// Both cores of a pair do half if the shape divides.
+TEST(GemmKernel, CoresShareTheWork) {
+  const test::ProgramRun r = run(gemm(4096, 5504, 4096));
+  ASSERT_EQ(r.macs_per_core.size(), 2U);
+  EXPECT_EQ(r.macs_per_core[0], r.macs_per_core[1]);
+}
+
+// A row of one element still uses both cores: 1 x 4096 results are divided along n.
+TEST(GemmKernel, ThinShapesUseBothCores) {
+  const test::ProgramRun r = run(gemm(1, 4096, 4096));
+  EXPECT_EQ(r.macs_per_core[0], r.macs_per_core[1]);
+}
+
+// Packed formats: a partition holds 4 values of k, 4 of them multiply in a cycle.
+TEST(GemmKernel, PackedFormatsKeepTheMacs) {
+  for (const DType t : {DType::Fp8, DType::Mxfp8, DType::Mxfp4, DType::Fp32}) {
+    KernelSpec spec = gemm(512, 1024, 4096);
+    spec.in = t;
+    const test::ProgramRun r = run(spec);
+    EXPECT_EQ(r.macs[static_cast<std::size_t>(t)], 512LL * 1024 * 4096) << spec.label();
+    EXPECT_GE(r.loaded.at("a"), base::storage_bytes(t, 512 * 4096)) << spec.label();
+  }
+}
+
+TEST(GemmKernel, AccumulateReadsAndWritesFp32) {
+  KernelSpec spec = gemm(1024, 1500, 2048);
+  spec.out = DType::Fp32;
+  spec.accumulate = true;
+  const test::ProgramRun r = run(spec);
+  EXPECT_EQ(r.loaded.at("c"), 1024 * 1500 * 4);
+  EXPECT_EQ(r.stored.at("c"), 1024 * 1500 * 4);
+  EXPECT_EQ(r.total_macs(), 1024LL * 1500 * 2048);
+}
+
+// Gate and up are the two halves of the results: nothing more is read, half as much is written.
+TEST(GemmKernel, SiluMulOfBothHalves) {
+  KernelSpec spec = gemm(1024, 2048, 1024);
+  spec.epilogues = {{"silu_mul", 1024 * 1024}};
+  const test::ProgramRun r = run(spec);
+  EXPECT_EQ(r.stored.at("c"), 1024 * 1024 * 2);
+  EXPECT_EQ(r.loaded.size(), 2U);
+}
+
+// The gradient of silu_mul reads gate and up and writes both gradients.
+TEST(GemmKernel, SiluMulBackwardReadsTwoAndWritesTwo) {
+  KernelSpec spec = gemm(1024, 2048, 1024);
+  spec.epilogues = {{"silu_mul_bwd", 1024 * 2048}};
+  const test::ProgramRun r = run(spec);
+  EXPECT_EQ(r.stored.at("c"), 2 * 1024 * 2048 * 2);
+  EXPECT_EQ(r.loaded.at("epilogue0"), 1024 * 2048 * 2);
+  EXPECT_EQ(r.loaded.at("epilogue1"), 1024 * 2048 * 2);
+}
+
+// GEMMs of Llama-2 7B with tensor parallel degree 4 keep the array busy.
+TEST(GemmKernel, KeepsTheArrayBusy) {
+  struct Case {
+    std::int64_t m, n, k;
+    bool accumulate;
+  };
+  for (const Case c : {Case{4096, 3072, 4096, false}, Case{4096, 4096, 1024, false},
+                       Case{4096, 5504, 4096, false}, Case{4096, 4096, 2752, false},
+                       Case{4096, 5504, 4096, true}, Case{4096, 8000, 4096, false}}) {
+    KernelSpec spec = gemm(c.m, c.n, c.k);
+    spec.accumulate = c.accumulate;
+    if (c.accumulate) spec.out = DType::Fp32;
+    const auto chip = test::trainium3();
+    const test::ProgramRun r = run(spec, chip);
+    const double ideal = static_cast<double>(c.m * c.n * c.k) / 2 / 16384 / 2.4;
+    EXPECT_GT(ideal / r.duration_ns, 0.93) << describe_mapping(spec, chip);
+    RecordProperty(spec.label(), std::to_string(ideal / r.duration_ns));
+    std::printf("%s: %.3f nodes %ld\n  %s\n", spec.label().c_str(), ideal / r.duration_ns, r.nodes,
+                describe_mapping(spec, chip).c_str());
+  }
+}
+
+TEST(GemmKernel, UnsupportedFormatNamesTheSupportedOnes) {
+  KernelSpec spec = gemm(128, 128, 128);
+  spec.in = DType::Mxfp8;
+  try {
+    compile_kernel(spec, test::trainium2());
+    FAIL() << "expected an error";
+  } catch (const base::UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("trn2 does not support mxfp8; supported: fp32"),
+              std::string::npos)
+        << e.what();
+  }
+}
+
+TEST(GemmKernel, UnknownEpilogueHasASuggestion) {
+  KernelSpec spec = gemm(128, 128, 128);
+  spec.epilogues = {{"silu_mull", 128 * 128}};
+  EXPECT_THROW(compile_kernel(spec, test::trainium3()), base::UserError);
+}
+
+}  // namespace
+}  // namespace trn3sim::compile

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/compile/kernel.hpp"
+
+#include "support/program_interpreter.hpp"
+#include <gtest/gtest.h>
+
+namespace trn3sim::compile {
+namespace {
+
+struct Function {
+  const char* name;
+  int inputs, outputs;
+};
+constexpr Function kFunctions[] = {{"rmsnorm", 1, 1},       {"rmsnorm_bwd", 3, 1},
+                                   {"layernorm", 1, 1},     {"layernorm_bwd", 3, 1},
+                                   {"rope", 1, 1},          {"rope_bwd", 1, 1},
+                                   {"softmax", 1, 1},       {"softmax_bwd", 2, 1},
+                                   {"silu_mul", 2, 1},      {"silu_mul_bwd", 3, 2},
+                                   {"gelu", 1, 1},          {"gelu_bwd", 2, 1},
+                                   {"add", 2, 1},           {"mul", 2, 1},
+                                   {"scale", 1, 1},         {"cast", 1, 1},
+                                   {"copy", 1, 1},          {"zero", 0, 1},
+                                   {"cross_entropy", 1, 1}, {"cross_entropy_bwd", 1, 1},
+                                   {"embedding", 1, 1},     {"embedding_bwd", 2, 1},
+                                   {"adamw", 4, 4},         {"sum_squares", 1, 0}};
+
+KernelSpec vec(const Function& f, std::int64_t elems, base::DType t) {
+  KernelSpec s;
+  s.kind = KernelKind::Vector;
+  s.fn = f.name;
+  s.elems = elems;
+  s.in = t;
+  const std::int64_t bytes = base::element_bits(t) / 8;
+  s.rd = f.inputs * elems * bytes;
+  s.wr = f.outputs * elems * bytes;
+  s.cores = 2;
+  return s;
+}
+
+std::int64_t total(const std::map<std::string, std::int64_t>& by_operand) {
+  std::int64_t t = 0;
+  for (const auto& [name, bytes] : by_operand) t += bytes;
+  return t;
+}
+
+test::ProgramRun run(const KernelSpec& spec) {
+  const auto chip = test::trainium3();
+  const models::TileProgram program = compile_kernel(spec, chip);
+  EXPECT_LE(program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count())
+      << spec.label();
+  return test::ProgramInterpreter(program, chip).run();
+}
+
+// The stated bytes move, whatever the size: one element, odd sizes, many tiles.
+TEST(VectorKernel, MovesExactlyTheStatedBytes) {
+  for (const Function& f : kFunctions) {
+    for (const std::int64_t elems : {1LL, 100LL, 4099LL, 128LL * 4096, 5'000'003LL, 16'777'216LL}) {
+      for (const auto t : {base::DType::Bf16, base::DType::Fp32}) {
+        const KernelSpec spec = vec(f, elems, t);
+        const test::ProgramRun r = run(spec);
+        EXPECT_EQ(total(r.loaded), spec.rd) << spec.label();
+        EXPECT_EQ(total(r.stored), spec.wr) << spec.label();
+      }
+    }
+  }
+}
+
+// Bytes need not be a multiple of the elements: operands may stay in SBUF, others may be added.
+TEST(VectorKernel, BytesNeedNotFollowTheElements) {
+  for (const auto& [rd, wr] :
+       {std::pair{0LL, 2'000'000LL}, std::pair{2'000'000LL, 0LL}, std::pair{0LL, 0LL},
+        std::pair{7LL, 1'000'003LL}, std::pair{3'000'007LL, 13LL}}) {
+    for (const char* fn : {"add", "adamw", "sum_squares", "zero", "rmsnorm"}) {
+      KernelSpec spec = vec({fn, 1, 1}, 1'000'000, base::DType::Bf16);
+      spec.rd = rd;
+      spec.wr = wr;
+      const test::ProgramRun r = run(spec);
+      EXPECT_EQ(total(r.loaded), rd) << spec.label();
+      EXPECT_EQ(total(r.stored), wr) << spec.label();
+    }
+  }
+}
+
+// A large add is limited by DMA: at least 85 % of the 16 x 33 GB/s of each core.
+TEST(VectorKernel, StreamsNearTheDmaPlateau) {
+  for (const Function& f : kFunctions) {
+    const base::DType t =
+        std::string_view(f.name) == "adamw" ? base::DType::Fp32 : base::DType::Bf16;
+    const KernelSpec spec = vec(f, 33'554'432, t);
+    const test::ProgramRun r = run(spec);
+    const double ideal = static_cast<double>(spec.rd + spec.wr) / 2 / 528.0;
+    std::printf("%-18s of DMA plateau %.3f; vector %.2f scalar %.2f gpsimd %.2f of the time\n",
+                f.name, ideal / r.duration_ns, r.busy_ns[1] / r.duration_ns,
+                r.busy_ns[2] / r.duration_ns, r.busy_ns[3] / r.duration_ns);
+    if (std::string_view(f.name) == "add") {
+      EXPECT_GT(ideal / r.duration_ns, 0.85);
+    }
+  }
+}
+
+TEST(VectorKernel, UnknownFunctionHasASuggestion) {
+  KernelSpec spec = vec({"rmsnrom", 1, 1}, 100, base::DType::Bf16);
+  try {
+    compile_kernel(spec, test::trainium3());
+    FAIL() << "expected an error";
+  } catch (const base::UserError& e) {
+    EXPECT_NE(std::string(e.what()).find("did you mean \"rmsnorm\""), std::string::npos)
+        << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace trn3sim::compile
