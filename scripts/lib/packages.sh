@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-FileCopyrightText: The trn3sim authors
 # SPDX-License-Identifier: Apache-2.0
 # Sourced: install_packages installs the Debian 12 packages that are missing.

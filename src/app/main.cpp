@@ -49,7 +49,7 @@ int simulate(const Simulate& options) {
   const topology::Graph graph = topology::build(run.system);
   const trace::Program program = trace::read(config::find_trace(options.trace));
   const compile::Plan plan = compile::place(program, graph, run);
-  if (!options.out.empty()) report::prepare_directory(options.out);
+  if (!options.out.empty()) report::check_directory(options.out);
 
   sim::Simulation machine(run, graph, program, plan);
   const std::unique_ptr<Progress> progress = options.quiet ? nullptr : terminal_progress();
@@ -112,6 +112,7 @@ int sc_main(int /*argc*/, char** /*argv*/) {
 }
 
 int main(int argc, char** argv) {
+  trn3sim::app::reserve_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
   return trn3sim::app::guarded([&] {
     spdlog::set_default_logger(spdlog::stderr_logger_st("trn3sim"));

@@ -8,9 +8,18 @@
 
 #include "trn3sim/base/error.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace trn3sim::app {
+
+void reserve_standard_descriptors() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    // The lowest free descriptor is this one. The wrong direction makes every use an error.
+    (void)::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
 
 void print(const std::string& text) {
   std::string_view left = text;

@@ -19,6 +19,9 @@ class Progress {
   using Sink = std::function<void(const std::string&)>;  // shows text at once
 
   Progress(Clock clock, Sink sink);
+  ~Progress() { finish(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
   // Shows where the run is, at most five times a second.
   void update(const sim::Progress& progress);
   // Clears the line, if any.

@@ -57,6 +57,8 @@ class File {
 class Pending {
  public:
   Pending(fs::path target, const std::string& text) : target_(std::move(target)) {
+    if (fs::is_directory(target_))
+      throw base::UserError(target_.string(), "is a directory, expected a file");
     temporary_ = target_;
     temporary_ += fmt::format(".tmp{}", ::getpid());
     File file(target_, temporary_, O_CREAT | O_TRUNC);
@@ -139,20 +141,23 @@ void write_file(const fs::path& path, const std::string& text) {
   Pending(error ? path : real, text).commit();
 }
 
-void prepare_directory(const fs::path& directory) {
+void check_directory(const fs::path& directory) {
   std::error_code error;
-  if (fs::exists(directory, error) && !fs::is_directory(directory, error)) {
+  fs::path there = fs::absolute(directory);
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there, error)) {
     throw base::UserError(directory.string(),
-                          "is a file, expected a directory for the output files");
+                          fmt::format("{} is a file, expected a directory", there.string()));
   }
-  fs::create_directories(directory, error);
-  if (error) fail(directory, "cannot be made a directory", error.value());
-  if (::access(directory.c_str(), W_OK) != 0) fail(directory, "cannot be written", errno);
+  if (::access(there.c_str(), W_OK | X_OK) != 0) fail(directory, "cannot be written", errno);
 }
 
 void write_files(const fs::path& directory, const stats::Results& results,
                  const stats::RunInfo& info) {
-  prepare_directory(directory);
+  check_directory(directory);
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) fail(directory, "cannot be made", error.value());
   std::vector<Pending> files;
   files.emplace_back(directory / "results.json", stats::to_json(results));
   files.emplace_back(directory / "run_info.json", stats::to_json(info));

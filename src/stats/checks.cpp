@@ -84,8 +84,9 @@ std::vector<CheckResult> physics_checks(const Results& results) {
 std::vector<CheckResult> all_checks(const Results& results) {
   std::vector<CheckResult> checks = results.checks;
   for (CheckResult& check : physics_checks(results)) {
-    const bool known = std::any_of(checks.begin(), checks.end(),
-                                   [&](const CheckResult& c) { return c.name == check.name; });
+    const bool known = std::any_of(checks.begin(), checks.end(), [&](const CheckResult& c) {
+      return c.name == check.name && c.passed == check.passed;
+    });
     if (!known) checks.push_back(std::move(check));
   }
   return checks;

@@ -16,11 +16,11 @@ namespace trn3sim::report {
 // Throws base::UserError (missing directory, path is a directory, no permission, disk full).
 void write_file(const std::filesystem::path& path, const std::string& text);
 
-// Makes `directory` if needed and throws base::UserError if it cannot be one or cannot be written;
-// called before a long run so that it does not end in this error.
-void prepare_directory(const std::filesystem::path& directory);
+// Throws base::UserError if `directory` neither is a writable directory nor can be made one. Makes
+// nothing: called before a long run so that the run does not end in this error.
+void check_directory(const std::filesystem::path& directory);
 
-// results.json, run_info.json, kernels.csv, collectives.csv and links.csv in `directory`. All are
+// results.json, run_info.json, kernels.csv, collectives.csv and links.csv in `directory`, which is made if needed. All are
 // written before the first is renamed. Throws base::UserError.
 void write_files(const std::filesystem::path& directory, const stats::Results& results,
                  const stats::RunInfo& info);

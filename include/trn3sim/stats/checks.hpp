@@ -16,7 +16,7 @@ namespace trn3sim::stats {
 // account negative (their sum is exact by construction).
 std::vector<CheckResult> physics_checks(const Results& results);
 
-// results.checks, then those of physics_checks() whose names are not among them.
+// results.checks, then those of physics_checks() that are not among them by name and verdict.
 std::vector<CheckResult> all_checks(const Results& results);
 
 }  // namespace trn3sim::stats

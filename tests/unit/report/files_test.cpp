@@ -67,11 +67,27 @@ TEST_F(Files, CsvQuotesCommasAndQuotes) {
 
 TEST_F(Files, RefusesAFileAsDirectory) {
   std::ofstream(root_ / "file") << "x";
-  EXPECT_NE(error_of([&] { prepare_directory(root_ / "file"); }).find("is a file"),
-            std::string::npos);
-  EXPECT_NE(error_of([&] { prepare_directory(root_ / "file" / "sub"); }).find("cannot be made"),
-            std::string::npos);
+  for (const fs::path& bad : {root_ / "file", root_ / "file" / "sub"}) {
+    EXPECT_NE(error_of([&] { check_directory(bad); }).find("is a file, expected a directory"),
+              std::string::npos);
+    EXPECT_NE(error_of([&] { write_files(bad, test::sample_results(), {}); }).find("is a file"),
+              std::string::npos);
+  }
   EXPECT_EQ(read(root_ / "file"), "x");
+}
+
+TEST_F(Files, CheckingADirectoryMakesNothing) {
+  check_directory(root_ / "a" / "b");
+  check_directory("relative_and_not_there");
+  EXPECT_EQ(entries(), 0U);
+}
+
+TEST_F(Files, WritesNothingIfOneFileCannotBeWritten) {
+  fs::create_directory(root_ / "links.csv");  // the last of the five
+  EXPECT_NE(
+      error_of([&] { write_files(root_, test::sample_results(), {}); }).find("is a directory"),
+      std::string::npos);
+  EXPECT_EQ(entries(), 1U);
 }
 
 TEST_F(Files, AFailedWriteLeavesTheOldFileAndNothingElse) {

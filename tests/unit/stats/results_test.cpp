@@ -1,5 +1,8 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/stats/checks.hpp"
 #include "trn3sim/stats/energy_nj.hpp"
@@ -177,6 +180,14 @@ TEST(PhysicsChecks, TheRunsOwnChecksComeFirstAndOnce) {
   const std::vector<CheckResult> checks = all_checks(sample_results());
   EXPECT_EQ(checks.size(), 5U);  // "bytes sent = bytes received" is in both
   EXPECT_EQ(checks.front().name, "bytes sent = bytes received");
+}
+
+TEST(PhysicsChecks, AFailureIsNotHiddenByARunThatSaysOtherwise) {
+  Results r = sample_results();
+  r.bytes_received = 1;
+  const std::vector<CheckResult> checks = all_checks(r);
+  EXPECT_EQ(std::count_if(checks.begin(), checks.end(), [](const auto& c) { return !c.passed; }),
+            1);
 }
 
 }  // namespace
