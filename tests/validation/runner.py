@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: The trn3sim authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the program for the validation tests."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+PROGRAM = os.environ["TRN3SIM"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(*arguments, expect=0):
+    """Runs trn3sim and returns its CompletedProcess; fails if the exit code is not `expect`."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode != expect:
+        raise AssertionError(f"trn3sim {' '.join(map(str, arguments))}: exit {done.returncode}, "
+                             f"expected {expect}\n{done.stderr}\n{done.stdout}")
+    return done
+
+
+def summary(config, trace, *sets):
+    """The summary of one run as a dict."""
+    options = [o for s in sets for o in ("--set", s)]
+    return json.loads(run("--config", config, "--trace", trace, "--format", "json", *options).stdout)
+
+
+def results(config, trace, *sets):
+    """results.json of one run: (text, dict)."""
+    options = [o for s in sets for o in ("--set", s)]
+    with tempfile.TemporaryDirectory() as out:
+        run("--config", config, "--trace", trace, "--out", out, "--quiet", *options)
+        text = (pathlib.Path(out) / "results.json").read_text()
+    return text, json.loads(text)
+
+
+def generate(folder, name, **options):
+    """A small Llama-like trace: two layers of 7B width, few micro-steps."""
+    plan = dict(preset="llama2-7b", layers=2, tp=4, dp=1, seq=1024, mbs=1, gbs=2)
+    plan.update(options)
+    path = pathlib.Path(folder) / name
+    arguments = ["trace", "gen", "llama"]
+    for key, value in plan.items():
+        if value is True:
+            arguments.append("--" + key.replace("_", "-"))
+        else:
+            arguments += ["--" + key.replace("_", "-"), value]
+    run(*arguments, "-o", path)
+    return path

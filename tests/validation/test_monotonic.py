@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The trn3sim authors
+# SPDX-License-Identifier: Apache-2.0
+"""More bandwidth never slows a run, and memory-bound work scales with what is served."""
+import tempfile
+import unittest
+
+import runner
+
+BANDWIDTHS = [2.45, 3.0, 3.6, 4.2, 4.9, 6.0, 7.4, 9.8]  # TB/s
+DMA_LIMIT = 8 * 16 * 33e9  # bytes/s of a chip: cores x engines x plateau
+
+
+def steps(trace, bandwidths=BANDWIDTHS):
+    return [runner.summary("chip1.json", trace, f"chip.hbm.bandwidth={b}TB/s") for b in bandwidths]
+
+
+class MonotonicTest(unittest.TestCase):
+    def assert_never_rises(self, runs):
+        for slower, faster in zip(runs, runs[1:]):
+            self.assertLessEqual(faster["step_time_s"], slower["step_time_s"] * 1.001)
+
+    def test_llama_never_slows(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assert_never_rises(steps(runner.generate(folder, "t.trace")))
+
+    def test_residual_adds_scale_with_the_served_rate(self):
+        runs = steps("residual_add.trace")
+        self.assert_never_rises(runs)
+        # Below the DMA limit the stack binds: time x bandwidth is constant within 5 %.
+        usable = 0.93
+        bound = [(b, r["step_time_s"]) for b, r in zip(BANDWIDTHS, runs) if b * 1e12 * usable < 0.8 * DMA_LIMIT]
+        self.assertGreaterEqual(len(bound), 3)
+        reference = bound[0][0] * bound[0][1]
+        for b, t in bound:
+            self.assertAlmostEqual(b * t / reference, 1, delta=0.05)
+
+    def test_residual_adds_stop_at_the_dma_limit(self):
+        runs = steps("residual_add.trace", [7.4, 9.8])
+        self.assertAlmostEqual(runs[1]["step_time_s"] / runs[0]["step_time_s"], 1, delta=0.01)
+        self.assertGreaterEqual(runs[1]["step_time_s"], runs[1]["lower_bounds_s"]["dma"])
+
+    def test_optimizer_scales_until_another_bound_is_named(self):
+        previous = None
+        for bandwidth in BANDWIDTHS:
+            _, r = runner.results("chip1.json", "optimizer_only.trace", f"chip.hbm.bandwidth={bandwidth}TB/s")
+            if previous is not None:
+                ideal = previous[1] * previous[0] / bandwidth
+                if r["step_fs"] > 1.05 * ideal:
+                    # It no longer scales: the report must say what binds instead of HBM.
+                    self.assertIn(r["kernels"][0]["bound"], ("dma", "vector", "scalar", "gpsimd"))
+            previous = (bandwidth, r["step_fs"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The trn3sim authors
+# SPDX-License-Identifier: Apache-2.0
+"""Each resource matters: halving it changes a named result in the expected direction."""
+import tempfile
+import unittest
+
+import runner
+
+
+class MutationTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.trace = runner.generate(cls.folder.name, "t.trace", dp=16, gbs=16)
+        _, cls.base = runner.results("instance16.json", cls.trace)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def mutated(self, *sets):
+        return runner.results("instance16.json", self.trace, *sets)[1]
+
+    def kernel(self, results, text):
+        found = [k for k in results["kernels"] if text in k["label"]]
+        self.assertTrue(found, text)
+        return found[0]
+
+    def test_half_the_hbm_rate_slows_the_optimizer(self):
+        r = self.mutated("chip.hbm.bandwidth=2457.6GB/s")
+        self.assertGreater(self.kernel(r, "adamw")["alone_fs"], 1.2 * self.kernel(self.base, "adamw")["alone_fs"])
+
+    def test_half_the_dma_rate_slows_residual_adds(self):
+        r = self.mutated("chip.dma.plateau_rate=16.5GB/s", "chip.dma.bus_rate=19.2GB/s")
+        self.assertGreater(self.kernel(r, "add ")["alone_fs"], 1.5 * self.kernel(self.base, "add ")["alone_fs"])
+
+    def test_half_the_stack_links_slow_tensor_parallel_collectives(self):
+        r = self.mutated("chip.on_chip.stack_link=64GB/s")
+        def gather(x):
+            return next(c for c in x["collectives"] if c["label"].startswith("all_gather tp"))
+        self.assertGreater(gather(r)["total_fs"], 1.3 * gather(self.base)["total_fs"])
+        self.assertGreater(r["step_fs"], self.base["step_fs"])
+
+    def test_half_the_fabric_slows_data_parallel_collectives(self):
+        r = self.mutated("fabric.pair.bandwidth=256GB/s", "fabric.switched.bandwidth=256GB/s")
+        def scatter(x):
+            return next(c for c in x["collectives"] if c["label"].startswith("reduce_scatter dp"))
+        self.assertGreater(scatter(r)["total_fs"], 1.2 * scatter(self.base)["total_fs"])
+
+    def test_half_the_tensor_clock_halves_matmul_speed(self):
+        r = self.mutated("chip.tensor.clock=1.2GHz")
+        ratio = self.kernel(r, "gemm")["alone_fs"] / self.kernel(self.base, "gemm")["alone_fs"]
+        self.assertGreater(ratio, 1.6)
+        self.assertLessEqual(ratio, 2.05)
+        self.assertEqual(r["peak_geometry_flops"] * 2, self.base["peak_geometry_flops"])
+
+    def test_half_the_vector_clock_slows_normalisation(self):
+        r = self.mutated("chip.vector.clock=0.6GHz")
+        self.assertGreater(r["engine_busy_fs"]["vector"], 1.5 * self.base["engine_busy_fs"]["vector"])
+        self.assertGreater(r["step_fs"], self.base["step_fs"])
+
+    def test_dropping_refresh_saves_its_energy_and_never_slows(self):
+        r = self.mutated("chip.hbm.refresh=none")
+        self.assertLess(r["energy_nj"]["hbm_nj"], self.base["energy_nj"]["hbm_nj"])
+        self.assertLessEqual(r["step_fs"], 1.001 * self.base["step_fs"])
+
+    def test_dropping_fusion_slows_the_step(self):
+        r = self.mutated("compile.fusion=false")
+        self.assertGreater(r["step_fs"], self.base["step_fs"])
+        self.assertGreater(r["hbm_read_bytes"], self.base["hbm_read_bytes"])
+
+
+if __name__ == "__main__":
+    unittest.main()
