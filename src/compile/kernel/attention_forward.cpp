@@ -148,7 +148,17 @@ ForwardPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
       kQueryRing * bytes(std::min(kQueryChunk, tiles) * kQueryTile * depth) +
       kAhead * plan.key_tile * 2 + 2 * plan.key_tile * 2 +                       // P, its transposes
       2 * spec.d * 4 + kOutputs * base::storage_bytes(spec.out, spec.d) + 2 * tiles * 4;
-  for (const std::int64_t buffers : {2, 1}) {
+  // Scores run kAhead tiles ahead of P V: with few tiles per group that reaches into later groups,
+  // whose keys must not wait for values that are still in use.
+  std::int64_t least = 1;
+  for (const AttentionShare& s : divide_attention(spec, true)) {
+    std::int64_t items = 0;
+    for (const QueryTile& t : s.tiles) items += (t.keys + plan.key_tile - 1) / plan.key_tile;
+    for (const std::int64_t heads : s.groups) {
+      if (items * heads < kAhead) least = std::max(least, 1 + (kAhead + items * heads - 1) / (items * heads));
+    }
+  }
+  for (const std::int64_t buffers : {std::max<std::int64_t>(2, least), least}) {
     plan.key_buffers = buffers;
     plan.sbuf = buffers * key_bytes + rest;
     if (plan.sbuf <= chip.sbuf.usable_per_partition.count()) return plan;
@@ -463,11 +473,7 @@ models::TileProgram compile_attention_forward(const KernelSpec& spec, const conf
   return program;
 }
 
-models::TileProgram compile_attention_backward(const KernelSpec& spec, const config::ChipSpec&) {
-  throw base::UserError(spec.label(), "the backward pass is not available");
-}
-
-std::string describe_attention(const KernelSpec& spec, const config::ChipSpec& chip) {
+std::string describe_attention_forward(const KernelSpec& spec, const config::ChipSpec& chip) {
   const ForwardPlan plan = plan_of(spec, chip);
   const auto name = [](Engine e) {
     return e == Engine::Vector ? "VectorE" : e == Engine::Scalar ? "ScalarE" : "GpSimdE";
