@@ -10,18 +10,19 @@
 //   TensorE   dQ = dS K; VectorE adds it to the running sum in SBUF
 // dV and dK of a block accumulate in one PSUM bank each; GpSimdE evicts them. D = rowsum(dO O) is
 // made once per query tile, in the first block. Step f of the TensorE stream is: dV, dK of f; dQ of
-// f - 1; transposes of f; S, dP of f + 2. So S of f + 2 follows a wait for P of f, dP of f + 2 a wait
-// for dS of f, and transposes of f a wait for the copy of f - 1: two banks for S, two for dP and one
-// for transposes need no `free` semaphore.
-// Q, K and dO are read in both layouts (contraction over d, and over s).
+// f - 1; transposes of f; S, dP of f + 2. So S of f + 2 follows a wait for P of f, dP of f + 2 a
+// wait for dS of f, and transposes of f a wait for the copy of f - 1: two banks for S, two for dP
+// and one for transposes need no `free` semaphore. Q, K and dO are read in both layouts
+// (contraction over d, and over s). Keys and values are read by block. Queries of a head stay in
+// SBUF for all its blocks if they fit, else they stream by chunk for every block.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include "trn3sim/base/error.hpp"
 
 #include "compile/kernel/attention_plan.hpp"
 #include "compile/kernel/kernels.hpp"
 #include "compile/kernel/program_builder.hpp"
-#include "trn3sim/base/error.hpp"
+#include <fmt/format.h>
 
 namespace trn3sim::compile {
 namespace {
@@ -35,8 +36,10 @@ using models::Space;
 
 constexpr std::int64_t kLanes = 128;
 constexpr std::int64_t kAhead = 2;
-constexpr std::int64_t kAddLag = 2;     // tiles between dS and the addition of dQ on VectorE
+constexpr std::int64_t kAddLag = 2;  // tiles between dS and the addition of dQ on VectorE
 constexpr std::int64_t kStoreLag = 4;
+constexpr std::int64_t kQueryRing = 3;  // query chunks, if they stream
+constexpr std::int64_t kKeyRing = 4;    // key blocks
 constexpr std::int64_t kResults = 4;    // SBUF buffers of finished dQ tiles
 enum Queue : std::int16_t { kQueryQueue, kKeyQueue, kQueryStoreQueue, kKeyStoreQueue };
 enum OperandIndex : std::int32_t { kQ, kK, kV, kO, kDo, kStats, kDq, kDk, kDv };
@@ -44,20 +47,28 @@ enum OperandIndex : std::int32_t { kQ, kK, kV, kO, kDo, kStats, kDq, kDk, kDv };
 struct Item {
   std::int64_t rows = 0, width = 0;
   bool masked = false;
-  bool wait_query = false;             // first use of a query chunk of this head
-  bool free_query = false;             // last use of all of them
-  bool wait_keys = false, free_keys = false;   // of the group
-  bool first_block = false;            // dQ starts
-  bool query_done = false;             // dQ is complete
-  bool begin = false, end = false;     // of a block of keys: dV and dK start, are complete
-  bool add_keys = false, store_keys = false;   // heads of a group: add to earlier, last of the group
-  std::int64_t block = 0;              // keys of the block
+  bool wait_query = false;      // first use of a query chunk of this head
+  std::int64_t free_query = 0;  // query chunks that are dead after this item
+  bool first_block = false;     // dQ starts
+  bool query_done = false;      // dQ is complete
+  bool wait_keys = false;
+  bool begin = false, end = false;            // of a block of keys: dV and dK start, are complete
+  bool add_keys = false, store_keys = false;  // heads of a group: add to earlier, last of the group
+  std::int64_t block = 0;                     // keys of the block
   bool operator==(const Item&) const = default;
 };
 
+// A load on the way of a head: a block of keys, or a chunk of queries.
+struct Load {
+  std::int64_t keys = 0, queries = 0;
+  bool outputs = false;  // with O and the statistics
+  bool operator==(const Load&) const = default;
+};
+
 struct BackwardPlan {
-  std::int64_t block = 512;      // keys
-  std::int64_t buffers = 2;      // heads in SBUF
+  std::int64_t block = 512;     // keys
+  bool resident = true;         // queries of a head stay in SBUF
+  std::int64_t query_ring = 2;  // heads, or chunks if they do not stay
   std::int64_t sbuf = 0;
 };
 
@@ -68,31 +79,40 @@ std::int64_t per_partition(std::int64_t rows, std::int64_t d) {
 BackwardPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
   BackwardPlan plan;
   const std::int64_t bank = chip.psum.bank_bytes_per_partition.count() / 4;  // fp32 words
-  if (spec.d > bank) throw base::UserError(spec.label(), fmt::format("head size {} exceeds {}", spec.d, bank));
+  if (spec.d > bank)
+    throw base::UserError(spec.label(), fmt::format("head size {} exceeds {}", spec.d, bank));
   // dV of a block is one bank.
   plan.block = std::min(chip.tensor.moving_max, bank / spec.d * kLanes);
   const std::int64_t depth = (spec.d + kLanes - 1) / kLanes;
   const auto bytes = [&](std::int64_t elements) { return base::storage_bytes(spec.in, elements); };
-  const std::int64_t query = 2 * bytes(spec.sq * depth) + 3 * bytes(per_partition(spec.sq, spec.d)) +
-                             per_partition(spec.sq, 1) * 8;
-  const std::int64_t key = 2 * bytes(spec.skv * depth) + bytes(per_partition(spec.skv, spec.d));
+  const auto query = [&](std::int64_t rows) {
+    return 2 * bytes(rows * depth) + 3 * bytes(per_partition(rows, spec.d)) +
+           per_partition(rows, 1) * 8;
+  };
+  const std::int64_t key = 2 * bytes(plan.block * depth) + bytes(per_partition(plan.block, spec.d));
   const bool grouped = spec.heads != spec.kv_heads;
-  const std::int64_t sums = 4 * per_partition(spec.sq, spec.d) +
-                            (grouped ? 8 * per_partition(spec.skv, spec.d) : 0);
+  const std::int64_t sums =
+      4 * per_partition(spec.sq, spec.d) + (grouped ? 8 * per_partition(spec.skv, spec.d) : 0);
   const std::int64_t tiles = 3 * plan.block * 2 + 2 * plan.block * 2 + 2 * plan.block * 2 +
                              kResults * base::storage_bytes(spec.out, spec.d) +
                              4 * base::storage_bytes(spec.out, per_partition(plan.block, spec.d));
-  for (const std::int64_t buffers : {2, 1}) {
-    plan.buffers = buffers;
-    plan.sbuf = buffers * (query + key) + sums + tiles;
+  const std::int64_t chunk = std::min(spec.sq, kQueryChunk * kQueryTile);
+  // S runs kAhead tiles ahead of the last use of a tile: heads of one tile need one buffer more.
+  const std::int64_t heads = spec.sq <= kQueryTile && spec.skv <= plan.block ? 3 : 2;
+  for (const bool resident : {true, false}) {
+    plan.resident = resident;
+    plan.query_ring = resident ? heads : kQueryRing;
+    plan.sbuf = plan.query_ring * query(resident ? spec.sq : chunk) + kKeyRing * key + sums + tiles;
     if (plan.sbuf <= chip.sbuf.usable_per_partition.count()) return plan;
   }
-  throw base::UserError(spec.label(), fmt::format("the operands of a head need {} bytes per SBUF partition; {} "
-                                                  "are usable",
-                                                  plan.sbuf, chip.sbuf.usable_per_partition.count()));
+  throw base::UserError(spec.label(),
+                        fmt::format("the operands of a head need {} bytes per SBUF partition; {} "
+                                    "are usable",
+                                    plan.sbuf, chip.sbuf.usable_per_partition.count()));
 }
 
-Instruction lane(Opcode op, Space source, base::DType dtype, std::int64_t rows, std::int64_t width) {
+Instruction lane(Opcode op, Space source, base::DType dtype, std::int64_t rows,
+                 std::int64_t width) {
   Instruction i;
   i.op = op;
   i.source = source;
@@ -106,13 +126,7 @@ class BackwardCore {
  public:
   BackwardCore(const KernelSpec& spec, const BackwardPlan& plan, const AttentionShare& share,
                models::TileProgram& program, models::CoreProgram& core)
-      : spec_(spec), plan_(plan), share_(share), build_(program, core) {
-    for (std::size_t t = 0; t < share.tiles.size(); t += kQueryChunk) {
-      std::int64_t rows = 0;
-      for (std::size_t i = t; i < std::min(share.tiles.size(), t + kQueryChunk); ++i) rows += share.tiles[i].rows;
-      query_chunks_.push_back(rows);
-    }
-  }
+      : spec_(spec), plan_(plan), share_(share), build_(program, core) {}
 
   void write() {
     make_semaphores();
@@ -129,9 +143,9 @@ class BackwardCore {
 
   void make_semaphores() {
     query_full_ = build_.semaphore();
-    query_free_ = build_.semaphore(plan_.buffers * static_cast<std::int64_t>(query_chunks_.size()));
+    query_free_ = build_.semaphore(plan_.query_ring * (plan_.resident ? chunks() : 1));
     key_full_ = build_.semaphore();
-    key_free_ = build_.semaphore(plan_.buffers);
+    key_free_ = build_.semaphore(kKeyRing);
     scores_full_ = build_.semaphore();
     dp_full_ = build_.semaphore();
     p_to_vector_ = build_.semaphore();
@@ -151,11 +165,16 @@ class BackwardCore {
     key_result_free_ = build_.semaphore(2);
   }
 
+  [[nodiscard]] std::int64_t chunks() const {
+    return (static_cast<std::int64_t>(share_.tiles.size()) + kQueryChunk - 1) / kQueryChunk;
+  }
+
   [[nodiscard]] std::vector<Item> items_of(std::int64_t heads) const {
     std::vector<Item> items;
     for (std::int64_t h = 0; h < heads; ++h) {
       for (std::int64_t k = 0; k < share_.keys; k += plan_.block) {
         const std::size_t begin = items.size();
+        std::int64_t chunk = -1;
         for (std::size_t t = 0; t < share_.tiles.size(); ++t) {
           const QueryTile& tile = share_.tiles[t];
           if (tile.keys <= k) continue;
@@ -164,7 +183,12 @@ class BackwardCore {
           item.width = std::min(plan_.block, tile.keys - k);
           item.masked = tile.masked && tile.keys <= k + plan_.block;
           item.first_block = k == 0;
-          item.wait_query = k == 0 && t % kQueryChunk == 0;
+          const std::int64_t tile_chunk = static_cast<std::int64_t>(t) / kQueryChunk;
+          if (tile_chunk != chunk) {
+            item.wait_query = k == 0 || !plan_.resident;
+            if (!plan_.resident && chunk >= 0) items.back().free_query = 1;
+            chunk = tile_chunk;
+          }
           item.query_done = tile.keys <= k + plan_.block;
           item.block = std::min(plan_.block, share_.keys - k);
           item.add_keys = h > 0;
@@ -173,28 +197,49 @@ class BackwardCore {
         }
         items[begin].begin = true;
         items.back().end = true;
+        if (!plan_.resident) items.back().free_query = 1;
       }
-      items.back().free_query = true;
+      if (plan_.resident) items.back().free_query = chunks();
     }
-    items.front().wait_keys = true;
-    items.back().free_keys = true;
     return items;
+  }
+
+  // In the order in which TensorE needs them.
+  [[nodiscard]] std::vector<Load> loads_of_head() const {
+    std::vector<Load> loads;
+    for (std::int64_t k = 0; k < share_.keys; k += plan_.block) {
+      loads.push_back({std::min(plan_.block, share_.keys - k), 0, false});
+      if (k > 0 && plan_.resident) continue;
+      for (std::int64_t c = 0; c < chunks(); ++c) {
+        std::int64_t rows = 0;
+        for (std::int64_t t = c * kQueryChunk; t < (c + 1) * kQueryChunk; ++t) {
+          if (t >= static_cast<std::int64_t>(share_.tiles.size())) break;
+          const QueryTile& tile = share_.tiles[static_cast<std::size_t>(t)];
+          if (tile.keys > k) rows += tile.rows;
+        }
+        if (rows > 0) loads.push_back({0, rows, k == 0});
+      }
+    }
+    return loads;
   }
 
   void group_run(std::int64_t heads, std::int64_t count) {
     const std::vector<Item> items = items_of(heads);
-    build_.loop(Engine::Sync, count, [&] {
-      load_keys();
-      build_.loop(Engine::Sync, heads, [&] {
-        build_.runs(Engine::Sync, query_chunks_, [&](std::int64_t rows) { load_queries(rows); });
+    const std::vector<Load> loads = loads_of_head();
+    build_.loop(Engine::Sync, count * heads, [&] {
+      build_.runs(Engine::Sync, loads, [&](const Load& l) {
+        if (l.keys > 0) load_keys(l.keys);
+        if (l.queries > 0) load_queries(l.queries, l.outputs);
       });
     });
-    pipeline<Item, 4>(build_, Engine::Tensor, items, count, {0, -1, 0, kAhead},
-                      {Stage([&](const Item& i) { key_gradients(i); }),
-                       Stage([&](const Item& i) { query_gradient(i); }),
-                       Stage([&](const Item& i) { transpose(i); }), Stage([&](const Item& i) { scores(i); })});
+    pipeline<Item, 4>(
+        build_, Engine::Tensor, items, count, {0, -1, 0, kAhead},
+        {Stage([&](const Item& i) { key_gradients(i); }),
+         Stage([&](const Item& i) { query_gradient(i); }),
+         Stage([&](const Item& i) { transpose(i); }), Stage([&](const Item& i) { scores(i); })});
     pipeline<Item, 2>(build_, Engine::Vector, items, count, {0, -kAddLag},
-                      {Stage([&](const Item& i) { score_gradient(i); }), Stage([&](const Item& i) { add_query(i); })});
+                      {Stage([&](const Item& i) { score_gradient(i); }),
+                       Stage([&](const Item& i) { add_query(i); })});
     pipeline<Item, 3>(build_, Engine::Scalar, items, count, {0, -1, -kStoreLag},
                       {Stage([&](const Item& i) { exponentials(i); }),
                        Stage([&](const Item& i) { copy_transposed(i); }),
@@ -214,8 +259,11 @@ class BackwardCore {
   }
 
   // The transfers of one load are on one queue, in order: the last one signals for all.
-  void start_loads(Queue queue, Semaphore full, Semaphore free,
-                   std::initializer_list<std::tuple<OperandIndex, std::int64_t, std::int64_t>> parts) {
+  struct Part {
+    OperandIndex operand;
+    std::int64_t rows, row_bytes;
+  };
+  void start_loads(Queue queue, Semaphore full, Semaphore free, const std::vector<Part>& parts) {
     std::size_t index = 0;
     for (const auto& [operand, rows, row_bytes] : parts) {
       DmaTransfer t;
@@ -229,21 +277,29 @@ class BackwardCore {
     }
   }
 
-  [[nodiscard]] std::int64_t bytes(std::int64_t elements) const { return base::storage_bytes(spec_.in, elements); }
+  [[nodiscard]] std::int64_t bytes(std::int64_t elements) const {
+    return base::storage_bytes(spec_.in, elements);
+  }
 
-  void load_keys() {
-    const std::int64_t keys = share_.keys, together = keys % 4 == 0 ? 4 : 1;
+  void load_keys(std::int64_t keys) {
+    const std::int64_t together = keys % 4 == 0 ? 4 : 1;
     start_loads(kKeyQueue, key_full_, key_free_,
-                {{kK, spec_.d, bytes(keys)}, {kV, spec_.d, bytes(keys)},
+                {{kK, spec_.d, bytes(keys)},
+                 {kV, spec_.d, bytes(keys)},
                  {kK, keys / together, bytes(together * spec_.d)}});
   }
 
-  void load_queries(std::int64_t rows) {
+  void load_queries(std::int64_t rows, bool outputs) {
     const std::int64_t together = rows % 4 == 0 ? 4 : 1;
     const std::int64_t row = bytes(together * spec_.d);
-    start_loads(kQueryQueue, query_full_, query_free_,
-                {{kQ, spec_.d, bytes(rows)}, {kDo, spec_.d, bytes(rows)}, {kStats, 1, rows * 4},
-                 {kO, rows / together, row}, {kDo, rows / together, row}, {kQ, rows / together, row}});
+    std::vector<Part> parts = {{kQ, spec_.d, bytes(rows)}, {kDo, spec_.d, bytes(rows)}};
+    if (outputs) {
+      parts.push_back({kStats, 1, rows * 4});
+      parts.push_back({kO, rows / together, row});
+    }
+    parts.push_back({kDo, rows / together, row});
+    parts.push_back({kQ, rows / together, row});
+    start_loads(kQueryQueue, query_full_, query_free_, parts);
   }
 
   [[nodiscard]] Instruction array_op(Opcode op, std::int64_t rows, std::int64_t columns,
@@ -261,7 +317,7 @@ class BackwardCore {
         const std::int64_t rows = std::min(kLanes, spec_.d - d);
         Instruction weights = array_op(Opcode::LoadStationary, rows, item.rows, item.rows);
         if (!dp && d == 0 && item.wait_query) add_wait(weights, query_full_);
-        if (!dp && d == 0 && item.wait_keys) add_wait(weights, key_full_);
+        if (!dp && d == 0 && item.begin) add_wait(weights, key_full_);
         build_.emit(Engine::Tensor, weights);
         Instruction mm = array_op(Opcode::MultiplyMoving, rows, item.rows, item.width);
         if (d + kLanes >= spec_.d) add_signal(mm, dp ? dp_full_ : scores_full_);
@@ -282,13 +338,16 @@ class BackwardCore {
   void score_gradient(const Item& item) {
     std::vector<Instruction> list;
     if (item.first_block) {  // D of this query tile
-      list.push_back(lane(Opcode::TensorTensor, Space::Sbuf, base::DType::Bf16, item.rows, spec_.d));
+      list.push_back(
+          lane(Opcode::TensorTensor, Space::Sbuf, base::DType::Bf16, item.rows, spec_.d));
       list.back().two_inputs_sbuf = true;
     }
     if (item.masked) {
-      list.push_back(lane(Opcode::Select, Space::Sbuf, base::DType::Bf16, item.rows, std::min(kLanes, item.width)));
+      list.push_back(lane(Opcode::Select, Space::Sbuf, base::DType::Bf16, item.rows,
+                          std::min(kLanes, item.width)));
     }
-    list.push_back(lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, item.rows, item.width));
+    list.push_back(
+        lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, item.rows, item.width));
     add_wait(list.front(), dp_full_);
     add_wait(list.front(), p_to_vector_);
     add_signal(list.back(), ds_full_);
@@ -307,9 +366,7 @@ class BackwardCore {
         Instruction mm = array_op(Opcode::MultiplyMoving, item.rows, columns, spec_.d);
         if (k == 0 && item.begin) add_wait(mm, dk ? dk_free_ : dv_free_);
         if (end && item.end) add_signal(mm, dk ? dk_full_ : dv_full_);
-        if (end && dk && item.free_query) {
-          add_signal(mm, query_free_, static_cast<std::int64_t>(query_chunks_.size()));
-        }
+        if (end && dk && item.free_query > 0) add_signal(mm, query_free_, item.free_query);
         build_.emit(Engine::Tensor, mm);
       }
     }
@@ -317,7 +374,8 @@ class BackwardCore {
 
   void transpose(const Item& item) {
     for (std::int64_t k = 0; k < item.width; k += kLanes) {
-      Instruction t = lane(Opcode::Transpose, Space::Sbuf, spec_.in, item.rows, std::min(kLanes, item.width - k));
+      Instruction t = lane(Opcode::Transpose, Space::Sbuf, spec_.in, item.rows,
+                           std::min(kLanes, item.width - k));
       t.destination = Space::Psum;
       if (k + kLanes >= item.width) add_signal(t, transposed_full_);
       build_.emit(Engine::Tensor, t);
@@ -325,8 +383,9 @@ class BackwardCore {
   }
 
   void copy_transposed(const Item& item) {
-    Instruction copy = lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, std::min(kLanes, item.width),
-                            (item.width + kLanes - 1) / kLanes * item.rows);
+    Instruction copy =
+        lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, std::min(kLanes, item.width),
+             (item.width + kLanes - 1) / kLanes * item.rows);
     add_wait(copy, transposed_full_);
     add_signal(copy, copied_full_);
     build_.emit(Engine::Scalar, copy);
@@ -342,7 +401,7 @@ class BackwardCore {
       if (k == 0) add_wait(mm, dq_free_);
       if (k + kLanes >= item.width) {
         add_signal(mm, dq_full_);
-        if (item.free_keys) add_signal(mm, key_free_);
+        if (item.end) add_signal(mm, key_free_);
       }
       build_.emit(Engine::Tensor, mm);
     }
@@ -355,7 +414,8 @@ class BackwardCore {
     add_signal(i, dq_free_);
     build_.emit(Engine::Vector, i);
     if (!item.query_done) return;
-    Instruction scale = lane(Opcode::TensorScalar, Space::Sbuf, base::DType::Fp32, item.rows, spec_.d);
+    Instruction scale =
+        lane(Opcode::TensorScalar, Space::Sbuf, base::DType::Fp32, item.rows, spec_.d);
     add_wait(scale, result_free_);
     add_signal(scale, result_full_);
     build_.emit(Engine::Vector, scale);
@@ -405,26 +465,29 @@ class BackwardCore {
   const BackwardPlan& plan_;
   const AttentionShare& share_;
   CoreBuilder build_;
-  std::vector<std::int64_t> query_chunks_;
   Semaphore query_full_, query_free_, key_full_, key_free_;
-  Semaphore scores_full_, dp_full_, p_to_vector_, p_to_tensor_, ds_full_, transposed_full_, copied_full_;
+  Semaphore scores_full_, dp_full_, p_to_vector_, p_to_tensor_, ds_full_, transposed_full_,
+      copied_full_;
   Semaphore dq_full_, dq_free_, result_full_, result_free_;
   Semaphore dv_full_, dv_free_, dk_full_, dk_free_, evicted_, key_result_free_;
 };
 
 }  // namespace
 
-models::TileProgram compile_attention_backward(const KernelSpec& spec, const config::ChipSpec& chip) {
+models::TileProgram compile_attention_backward(const KernelSpec& spec,
+                                               const config::ChipSpec& chip) {
   const BackwardPlan plan = plan_of(spec, chip);
   models::TileProgram program;
   const std::int64_t q = spec.batch * spec.heads * spec.sq * spec.d;
   const std::int64_t k = spec.batch * spec.kv_heads * spec.skv * spec.d;
   const auto in = [&](std::int64_t elements) { return base::storage_bytes(spec.in, elements); };
   const auto out = [&](std::int64_t elements) { return base::storage_bytes(spec.out, elements); };
-  program.operands = {{"q", in(q), false},   {"k", in(k), false},  {"v", in(k), false},
-                      {"o", in(q), false},   {"do", in(q), false},
-                      {"stats", spec.batch * spec.heads * spec.sq * 4, false},
-                      {"dq", out(q), false}, {"dk", out(k), false}, {"dv", out(k), false}};
+  program.operands = {
+      {"q", in(q), false},   {"k", in(k), false},
+      {"v", in(k), false},   {"o", in(q), false},
+      {"do", in(q), false},  {"stats", spec.batch * spec.heads * spec.sq * 4, false},
+      {"dq", out(q), false}, {"dk", out(k), false},
+      {"dv", out(k), false}};
   const std::vector<AttentionShare> shares = divide_attention(spec, false);
   program.cores.resize(shares.size());
   for (std::size_t c = 0; c < shares.size(); ++c) {
@@ -441,10 +504,11 @@ models::TileProgram compile_attention_backward(const KernelSpec& spec, const con
 
 std::string describe_attention_backward(const KernelSpec& spec, const config::ChipSpec& chip) {
   const BackwardPlan plan = plan_of(spec, chip);
-  return fmt::format("{}: blocks of {} keys outside, tiles of {} queries inside; operands of {} heads in SBUF; "
-                     "SBUF {} of {} B per partition",
-                     spec.label(), plan.block, kQueryTile, plan.buffers, plan.sbuf,
-                     chip.sbuf.usable_per_partition.count());
+  return fmt::format(
+      "{}: blocks of {} keys outside, tiles of {} queries inside; queries {} in SBUF; "
+      "SBUF {} of {} B per partition",
+      spec.label(), plan.block, kQueryTile, plan.resident ? "stay" : "stream", plan.sbuf,
+      chip.sbuf.usable_per_partition.count());
 }
 
 }  // namespace trn3sim::compile

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include "support/program_interpreter.hpp"
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/compile/kernel.hpp"
+
+#include "support/program_interpreter.hpp"
+#include <gtest/gtest.h>
 
 namespace trn3sim::compile {
 namespace {
@@ -30,16 +30,18 @@ KernelSpec attention(const Shape& x, KernelKind kind = KernelKind::AttentionForw
 
 test::ProgramRun run(const KernelSpec& spec, const config::ChipSpec& chip = test::trainium3()) {
   const models::TileProgram program = compile_kernel(spec, chip);
-  EXPECT_LE(program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count()) << spec.label();
+  EXPECT_LE(program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count())
+      << spec.label();
   EXPECT_LE(program.psum_banks, chip.psum.banks);
   return test::ProgramInterpreter(program, chip).run();
 }
 
-constexpr Shape kShapes[] = {
-    {1, 8, 8, 4096, 4096, 128, true}, {1, 8, 8, 4096, 4096, 128, false}, {3, 4, 4, 512, 512, 64, true},
-    {1, 8, 2, 1024, 1024, 128, true}, {1, 1, 1, 2048, 2048, 128, true},  {1, 3, 3, 500, 777, 96, false},
-    {2, 2, 1, 384, 640, 128, true},   {1, 2, 2, 1, 4097, 128, false},    {1, 2, 2, 130, 130, 256, true},
-    {1, 8, 1, 4096, 4096, 128, true}, {5, 1, 1, 128, 128, 128, true}};
+constexpr Shape kShapes[] = {{1, 8, 8, 4096, 4096, 128, true}, {1, 8, 8, 4096, 4096, 128, false},
+                             {3, 4, 4, 512, 512, 64, true},    {1, 8, 2, 1024, 1024, 128, true},
+                             {1, 1, 1, 2048, 2048, 128, true}, {1, 3, 3, 500, 777, 96, false},
+                             {2, 2, 1, 384, 640, 128, true},   {1, 2, 2, 1, 4097, 128, false},
+                             {1, 2, 2, 130, 130, 256, true},   {1, 8, 1, 4096, 4096, 128, true},
+                             {5, 1, 1, 128, 128, 128, true}};
 
 // MACs of Q K^T and of P V: at least the visible pairs, at most these and the rest of the tiles of
 // 128 queries on the diagonal.
@@ -82,10 +84,12 @@ TEST(AttentionForward, Overlaps) {
     for (const auto& chip : {test::trainium3(), test::trainium2()}) {
       const test::ProgramRun r = run(spec, chip);
       const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
-      std::printf("%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
-                  chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns, r.busy_ns[0] / r.duration_ns,
-                  r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns, r.busy_ns[3] / r.duration_ns,
-                  r.dma_ns / r.duration_ns, r.nodes, describe_mapping(spec, chip).c_str());
+      std::printf(
+          "%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
+          chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns,
+          r.busy_ns[0] / r.duration_ns, r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns,
+          r.busy_ns[3] / r.duration_ns, r.dma_ns / r.duration_ns, r.nodes,
+          describe_mapping(spec, chip).c_str());
     }
   }
 }
@@ -120,10 +124,12 @@ TEST(AttentionBackward, Overlaps) {
     for (const auto& chip : {test::trainium3(), test::trainium2()}) {
       const test::ProgramRun r = run(spec, chip);
       const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
-      std::printf("%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
-                  chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns, r.busy_ns[0] / r.duration_ns,
-                  r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns, r.busy_ns[3] / r.duration_ns,
-                  r.dma_ns / r.duration_ns, r.nodes, describe_mapping(spec, chip).c_str());
+      std::printf(
+          "%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
+          chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns,
+          r.busy_ns[0] / r.duration_ns, r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns,
+          r.busy_ns[3] / r.duration_ns, r.dma_ns / r.duration_ns, r.nodes,
+          describe_mapping(spec, chip).c_str());
     }
   }
 }
