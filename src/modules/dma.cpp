@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "trn3sim/base/error.hpp"
+
 namespace trn3sim::modules {
 
 Dma::Dma(const sc_core::sc_module_name& name, const config::ChipSpec& chip,
@@ -27,7 +29,10 @@ void Dma::load(const models::TileProgram& program) {
 
 void Dma::post(const std::vector<models::DmaTrigger>& triggers) {
   if (triggers.empty()) return;
-  for (const models::DmaTrigger& t : triggers) group_.post(t);
+  for (const models::DmaTrigger& t : triggers) {
+    TRN3SIM_CHECK(t.at >= clock_->now(), "a stream started DMA in the past");
+    group_.post(t);
+  }
   clock_->notify(wake_, group_.next());
 }
 

@@ -18,10 +18,10 @@
 namespace trn3sim::modules {
 
 struct StackCluster::Impl {
-  Impl(const config::ChipSpec& chip, Context& context, bool reverse);
+  Impl(const config::ChipSpec& spec, Context& context, bool reverse);
 
-  void make_dma(const config::ChipSpec& chip);
-  void make_core(const config::ChipSpec& chip, std::size_t index, bool reverse);
+  void make_dma();
+  void make_core(std::size_t index, bool reverse);
   void load(const models::TileProgram& tile_program, base::Rate served_cap);
   void arm(std::function<void()> callback);
   // All streams have ended and DMA is idle: sleeps until the last of their times.
@@ -30,6 +30,7 @@ struct StackCluster::Impl {
   void collect();
   [[nodiscard]] bool lead_in_weights_only() const;
 
+  const config::ChipSpec* chip;
   ProgramClock clock;
   HbmController hbm;
   std::unique_ptr<Dma> dma;
@@ -42,17 +43,20 @@ struct StackCluster::Impl {
   ClusterRun run;
 };
 
-StackCluster::Impl::Impl(const config::ChipSpec& chip, Context& context, bool reverse)
-    : clock(context), hbm("hbm", chip), cores(static_cast<std::size_t>(chip.cores_per_stack())) {
-  if (!reverse) make_dma(chip);
+StackCluster::Impl::Impl(const config::ChipSpec& spec, Context& context, bool reverse)
+    : chip(&spec),
+      clock(context),
+      hbm("hbm", spec),
+      cores(static_cast<std::size_t>(spec.cores_per_stack())) {
+  if (!reverse) make_dma();
   for (std::size_t i = 0; i < cores.size(); ++i)
-    make_core(chip, reverse ? cores.size() - 1 - i : i, reverse);
-  if (reverse) make_dma(chip);
+    make_core(reverse ? cores.size() - 1 - i : i, reverse);
+  if (reverse) make_dma();
 }
 
-void StackCluster::Impl::make_dma(const config::ChipSpec& chip) {
+void StackCluster::Impl::make_dma() {
   dma = std::make_unique<Dma>(
-      "dma", chip, clock,
+      "dma", *chip, clock,
       [this](const models::DmaCompletion& c) {
         cores[std::size_t(c.core)]->complete(program->transfers[std::size_t(c.transfer)], c.at);
       },
@@ -60,13 +64,13 @@ void StackCluster::Impl::make_dma(const config::ChipSpec& chip) {
   dma->memory.bind(hbm);
 }
 
-void StackCluster::Impl::make_core(const config::ChipSpec& chip, std::size_t index, bool reverse) {
+void StackCluster::Impl::make_core(std::size_t index, bool reverse) {
   CoreHooks hooks;
   hooks.dma = [this](const std::vector<models::DmaTrigger>& t) { dma->post(t); };
   hooks.ended = [this] { maybe_end(); };
   hooks.many_intervals = [this] { collect(); };
   cores[index] =
-      std::make_unique<Core>(fmt::format("core{}", index).c_str(), chip,
+      std::make_unique<Core>(fmt::format("core{}", index).c_str(), *chip,
                              static_cast<std::int32_t>(index), std::move(hooks), reverse);
 }
 
@@ -74,6 +78,16 @@ void StackCluster::Impl::load(const models::TileProgram& tile_program, base::Rat
   TRN3SIM_CHECK(!tile_program.cores.empty() && tile_program.cores.size() <= cores.size(),
                 fmt::format("a program for {} cores on a stack of {}", tile_program.cores.size(),
                             cores.size()));
+  TRN3SIM_CHECK(
+      tile_program.sbuf_bytes_per_partition <= chip->sbuf.usable_per_partition.count() &&
+          tile_program.psum_banks <= chip->psum.banks,
+      fmt::format("a program with {} bytes of SBUF per partition and {} PSUM banks on a core with "
+                  "{} and {}",
+                  tile_program.sbuf_bytes_per_partition, tile_program.psum_banks,
+                  chip->sbuf.usable_per_partition.count(), chip->psum.banks));
+  for (const models::CoreProgram& core : tile_program.cores)
+    TRN3SIM_CHECK(static_cast<std::int64_t>(core.semaphores.size()) <= chip->sync.semaphores,
+                  fmt::format("{} semaphores", core.semaphores.size()));
   program = &tile_program;
   hbm.load(served_cap);
   dma->load(tile_program);

@@ -211,6 +211,56 @@ TEST_F(StackClusterTest, ConstructionAndRunOrderDoNotMatter) {
   EXPECT_NE(fa.duration, fb.duration);
 }
 
+TEST_F(StackClusterTest, ProgramWithoutInstructionsEndsAtOnce) {
+  StackCluster cluster("cluster", chip, context);
+  EXPECT_EQ(run(cluster, TileBuilder().program()).duration, base::Time(0));
+}
+
+TEST_F(StackClusterTest, ProgramMustFitTheCore) {
+  StackCluster cluster("cluster", chip, context);
+  TileBuilder t;
+  t.program().sbuf_bytes_per_partition = chip.sbuf.usable_per_partition.count();
+  t.program().psum_banks = chip.psum.banks;
+  EXPECT_NO_THROW(cluster.load(t.program(), base::Rate(0)));
+  ++t.program().psum_banks;
+  EXPECT_THROW(cluster.load(t.program(), base::Rate(0)), base::InternalError);
+  --t.program().psum_banks;
+  ++t.program().sbuf_bytes_per_partition;
+  EXPECT_THROW(cluster.load(t.program(), base::Rate(0)), base::InternalError);
+  TileBuilder three(3);
+  EXPECT_THROW(cluster.load(three.program(), base::Rate(0)), base::InternalError)
+      << "a stack has two cores";
+}
+
+TEST_F(StackClusterTest, SemaphoreLatencies) {
+  StackCluster cluster("cluster", chip, context);
+  // ScalarE works 512 cycles, then VectorE starts 64 of its cycles later and works 512 cycles.
+  TileBuilder engines;
+  const auto s = engines.semaphore();
+  Instruction first = test::lane(Opcode::Activation, 512);
+  first.signals[0] = {s, 1};
+  Instruction second = test::lane(Opcode::Select, 512);
+  second.waits[0] = {s, 1};
+  engines.add(Engine::Scalar, first);
+  engines.add(Engine::Vector, second);
+  EXPECT_EQ(run(cluster, engines.program()).duration,
+            base::cycles_time(512 + 64 + 512, chip.vector.clock));
+  // After a DMA transfer, the edge at or after 250 ns.
+  TileBuilder dma;
+  const auto d = dma.semaphore();
+  dma.transfer(test::load(dma.operand(1 << 20), 128, 512));
+  dma.program().transfers[0].signals[0] = {d, 1};
+  dma.dma(Engine::Sync, 0);
+  second.waits[0] = {d, 1};
+  dma.add(Engine::Vector, second);
+  const ClusterRun with = run(cluster, dma.program());
+  dma.program().cores[0].streams[1].clear();
+  const base::Time complete = run(cluster, dma.program()).duration;
+  EXPECT_GE(with.first_compute, complete + base::nanoseconds(250));
+  EXPECT_LT(with.first_compute,
+            complete + base::nanoseconds(250) + base::cycles_time(1, chip.vector.clock));
+}
+
 TEST_F(StackClusterTest, DeadlockSaysWhoWaitsForWhat) {
   StackCluster cluster("cluster", chip, context);
   TileBuilder t;
