@@ -326,6 +326,7 @@ inline config::ChipSpec trainium3() {
     lane->min_interval_cycles = 64;
     lane->access_cycles = 60;
   }
+  c.gpsimd.access_cycles = 150;
   c.vector.max_speedup_16bit = 4;
   c.vector.exponential_speedup = 4;
   c.vector.quantize_speedup = 4;

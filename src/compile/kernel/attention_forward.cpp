@@ -12,18 +12,18 @@
 // TensorE makes scores kAhead tiles ahead, so the engines overlap. The order of its stream makes
 // most buffer hand-backs implicit: scores f + kAhead are issued after the transposes of f, which
 // waited for the exponentials of f, so kAhead PSUM banks and kAhead probability buffers need no
-// `free` semaphore; the transposes of f + 1 follow P V of f - 1, which waited for the copy of f - 1,
-// so two banks and two buffers do.
-// Keys lie in HBM as [d, skv], queries as [d, sq], values and outputs as [s, d], by head.
+// `free` semaphore; the transposes of f + 1 follow P V of f - 1, which waited for the copy of f -
+// 1, so two banks and two buffers do. Keys lie in HBM as [d, skv], queries as [d, sq], values and
+// outputs as [s, d], by head.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/models/engine_cost.hpp"
 
 #include "compile/kernel/attention_plan.hpp"
 #include "compile/kernel/kernels.hpp"
 #include "compile/kernel/program_builder.hpp"
-#include "trn3sim/base/error.hpp"
-#include "trn3sim/models/engine_cost.hpp"
+#include <fmt/format.h>
 
 namespace trn3sim::compile {
 namespace {
@@ -37,9 +37,9 @@ using models::Space;
 
 constexpr std::int64_t kLanes = 128;
 constexpr std::int64_t kAhead = 4;
-constexpr std::int64_t kOutputs = 4;      // SBUF buffers of finished query tiles
-constexpr std::int64_t kQueryRing = 3;    // query chunks
-constexpr std::int64_t kRescaleLag = 3;   // tiles between scores and rescale on VectorE
+constexpr std::int64_t kOutputs = 4;     // SBUF buffers of finished query tiles
+constexpr std::int64_t kQueryRing = 3;   // query chunks
+constexpr std::int64_t kRescaleLag = 3;  // tiles between scores and rescale on VectorE
 constexpr std::int64_t kStoreLag = 5;
 enum Queue : std::int16_t { kQueryQueue, kKeyQueue, kValueQueue, kStoreQueue };
 enum OperandIndex : std::int32_t { kQ, kK, kV, kO, kStats };
@@ -48,7 +48,7 @@ enum OperandIndex : std::int32_t { kQ, kK, kV, kO, kStats };
 struct Balance {
   std::int64_t scalar_eighths = 8;
   Engine copier = Engine::Scalar, rescaler = Engine::Vector;
-  std::int64_t cycles_bound = 0;   // of the busiest of the three engines, picoseconds per tile
+  std::int64_t cycles_bound = 0;  // of the busiest of the three engines, picoseconds per tile
 };
 
 struct Item {
@@ -63,12 +63,13 @@ struct Item {
 
 struct ForwardPlan {
   std::int64_t key_tile = 512;
-  std::int64_t key_buffers = 2;   // heads whose keys and values fit
+  std::int64_t key_buffers = 2;  // heads whose keys and values fit
   std::int64_t sbuf = 0;
   Balance balance;
 };
 
-Instruction lane(Opcode op, Space source, base::DType dtype, std::int64_t rows, std::int64_t width) {
+Instruction lane(Opcode op, Space source, base::DType dtype, std::int64_t rows,
+                 std::int64_t width) {
   Instruction i;
   i.op = op;
   i.source = source;
@@ -80,7 +81,8 @@ Instruction lane(Opcode op, Space source, base::DType dtype, std::int64_t rows, 
 
 std::vector<Instruction> scalar_exponentials(std::int64_t rows, std::int64_t width) {
   if (width == 0) return {};
-  Instruction exponentials = lane(Opcode::ActivationReduce, Space::Psum, base::DType::Fp32, rows, width);
+  Instruction exponentials =
+      lane(Opcode::ActivationReduce, Space::Psum, base::DType::Fp32, rows, width);
   exponentials.transcendental = true;
   Instruction scale = lane(Opcode::Activation, Space::Sbuf, base::DType::Fp32, rows, 1);
   scale.transcendental = true;
@@ -93,7 +95,8 @@ std::vector<Instruction> maximum(std::int64_t rows, std::int64_t width) {
   return {lane(Opcode::TensorReduce, Space::Psum, base::DType::Fp32, rows, width), running};
 }
 
-std::int64_t picoseconds(const std::vector<Instruction>& list, Engine engine, const config::ChipSpec& chip) {
+std::int64_t picoseconds(const std::vector<Instruction>& list, Engine engine,
+                         const config::ChipSpec& chip) {
   std::int64_t cycles = 0;
   for (const Instruction& i : list) cycles += models::instruction_cost(i, engine, chip).cycles;
   return base::cycles_time(cycles, models::engine_clock(chip, engine)).count() / 1000;
@@ -134,7 +137,8 @@ ForwardPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
   plan.key_tile = chip.tensor.moving_max;
   plan.balance = balance_of(spec, chip, plan.key_tile);
   if (spec.d > plan.key_tile) {
-    throw base::UserError(spec.label(), fmt::format("head size {} exceeds {}", spec.d, plan.key_tile));
+    throw base::UserError(spec.label(),
+                          fmt::format("head size {} exceeds {}", spec.d, plan.key_tile));
   }
   std::int64_t keys = 0, tiles = 0;
   for (const AttentionShare& s : divide_attention(spec, true)) {
@@ -146,16 +150,28 @@ ForwardPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
   const std::int64_t key_bytes = bytes(keys * depth) + bytes((keys + kLanes - 1) / kLanes * spec.d);
   const std::int64_t rest =
       kQueryRing * bytes(std::min(kQueryChunk, tiles) * kQueryTile * depth) +
-      kAhead * plan.key_tile * 2 + 2 * plan.key_tile * 2 +                       // P, its transposes
+      kAhead * plan.key_tile * 2 + 2 * plan.key_tile * 2 +  // P, its transposes
       2 * spec.d * 4 + kOutputs * base::storage_bytes(spec.out, spec.d) + 2 * tiles * 4;
-  for (const std::int64_t buffers : {2, 1}) {
+  // Scores run kAhead tiles ahead of P V: with few tiles per group that reaches into later groups,
+  // whose keys must not wait for values that are still in use.
+  std::int64_t least = 1;
+  for (const AttentionShare& s : divide_attention(spec, true)) {
+    std::int64_t items = 0;
+    for (const QueryTile& t : s.tiles) items += (t.keys + plan.key_tile - 1) / plan.key_tile;
+    for (const std::int64_t heads : s.groups) {
+      if (items * heads < kAhead)
+        least = std::max(least, 1 + (kAhead + items * heads - 1) / (items * heads));
+    }
+  }
+  for (const std::int64_t buffers : {std::max<std::int64_t>(2, least), least}) {
     plan.key_buffers = buffers;
     plan.sbuf = buffers * key_bytes + rest;
     if (plan.sbuf <= chip.sbuf.usable_per_partition.count()) return plan;
   }
-  throw base::UserError(spec.label(), fmt::format("keys and values of a head need {} bytes per SBUF "
-                                                  "partition; {} are usable",
-                                                  plan.sbuf, chip.sbuf.usable_per_partition.count()));
+  throw base::UserError(spec.label(),
+                        fmt::format("keys and values of a head need {} bytes per SBUF "
+                                    "partition; {} are usable",
+                                    plan.sbuf, chip.sbuf.usable_per_partition.count()));
 }
 
 class ForwardCore {
@@ -240,9 +256,10 @@ class ForwardCore {
   void group_run(std::int64_t heads, std::int64_t count) {
     const std::vector<Item> items = items_of(heads);
     build_.loop(Engine::Sync, count, [&] { load(heads); });
-    pipeline<Item, 3>(build_, Engine::Tensor, items, count, {kAhead, 1, 0},
-                      {Stage([&](const Item& i) { scores(i); }), Stage([&](const Item& i) { transpose(i); }),
-                       Stage([&](const Item& i) { output(i); })});
+    pipeline<Item, 3>(
+        build_, Engine::Tensor, items, count, {kAhead, 1, 0},
+        {Stage([&](const Item& i) { scores(i); }), Stage([&](const Item& i) { transpose(i); }),
+         Stage([&](const Item& i) { output(i); })});
     const Stage copy = [&](const Item& i) { copy_transposed(i); };
     const Stage none = [](const Item&) {};
     const bool vector_rescales = plan_.balance.rescaler == Engine::Vector;
@@ -256,20 +273,23 @@ class ForwardCore {
     pipeline<Item, 3>(build_, Engine::Scalar, items, count, {0, scalar_copies ? -1 : 0, -kStoreLag},
                       {Stage([&](const Item& i) { scalar_scores(i); }), scalar_copies ? copy : none,
                        Stage([&](const Item& i) { store(i); })});
-    pipeline<Item, 2>(build_, Engine::Gpsimd, items, count, {0, vector_rescales ? 0 : -2},
-                      {scalar_copies ? none : copy, vector_rescales ? none : rescale_on(Engine::Gpsimd)});
+    pipeline<Item, 2>(
+        build_, Engine::Gpsimd, items, count, {0, vector_rescales ? 0 : -2},
+        {scalar_copies ? none : copy, vector_rescales ? none : rescale_on(Engine::Gpsimd)});
   }
 
   void load(std::int64_t heads) {
     const auto query = [&](std::int64_t rows) {
-      build_.start(Engine::Sync, load_of(kQ, kQueryQueue, spec_.d, rows, query_full_), {query_free_});
+      build_.start(Engine::Sync, load_of(kQ, kQueryQueue, spec_.d, rows, query_full_),
+                   {query_free_});
     };
     query(query_chunks_.front());
     build_.runs(Engine::Sync, key_chunks_, [&](std::int64_t keys) {
       build_.start(Engine::Sync, load_of(kK, kKeyQueue, spec_.d, keys, key_full_), {key_free_});
       // Four keys lie together in a partition, so descriptors are longer than a row of a head.
       const std::int64_t together = keys % 4 == 0 ? 4 : 1;
-      build_.start(Engine::Sync, load_of(kV, kValueQueue, keys / together, together * spec_.d, value_full_),
+      build_.start(Engine::Sync,
+                   load_of(kV, kValueQueue, keys / together, together * spec_.d, value_full_),
                    {value_free_});
     });
     for (std::size_t i = 1; i < query_chunks_.size(); ++i) query(query_chunks_[i]);
@@ -306,7 +326,8 @@ class ForwardCore {
       Instruction mm = array_op(Opcode::MultiplyMoving, rows, item.rows, item.width);
       if (d == 0 && item.wait_keys) add_wait(mm, key_full_);
       if (end) add_signal(mm, scores_full_);
-      if (end && item.free_keys) add_signal(mm, key_free_, static_cast<std::int64_t>(key_chunks_.size()));
+      if (end && item.free_keys)
+        add_signal(mm, key_free_, static_cast<std::int64_t>(key_chunks_.size()));
       build_.emit(Engine::Tensor, mm);
     }
   }
@@ -320,7 +341,8 @@ class ForwardCore {
   void vector_scores(const Item& item) {
     std::vector<Instruction> list;
     if (item.masked) {
-      list.push_back(lane(Opcode::Select, Space::Psum, base::DType::Fp32, item.rows, std::min(kLanes, item.width)));
+      list.push_back(lane(Opcode::Select, Space::Psum, base::DType::Fp32, item.rows,
+                          std::min(kLanes, item.width)));
       list.back().destination = Space::Psum;
     }
     for (const Instruction& i : maximum(item.rows, item.width)) list.push_back(i);
@@ -336,7 +358,8 @@ class ForwardCore {
 
   void scalar_scores(const Item& item) {
     if (!scalar_part()) return;
-    std::vector<Instruction> list = scalar_exponentials(item.rows, std::max<std::int64_t>(1, scalar_width(item)));
+    std::vector<Instruction> list =
+        scalar_exponentials(item.rows, std::max<std::int64_t>(1, scalar_width(item)));
     add_wait(list.front(), maximum_full_);
     add_signal(list.back(), scalar_p_full_);
     for (const Instruction& i : list) build_.emit(Engine::Scalar, i);
@@ -344,7 +367,8 @@ class ForwardCore {
 
   void transpose(const Item& item) {
     for (std::int64_t k = 0; k < item.width; k += kLanes) {
-      Instruction t = lane(Opcode::Transpose, Space::Sbuf, spec_.in, item.rows, std::min(kLanes, item.width - k));
+      Instruction t = lane(Opcode::Transpose, Space::Sbuf, spec_.in, item.rows,
+                           std::min(kLanes, item.width - k));
       t.destination = Space::Psum;
       if (k == 0) {
         if (scalar_part()) add_wait(t, scalar_p_full_);
@@ -356,8 +380,9 @@ class ForwardCore {
   }
 
   void copy_transposed(const Item& item) {
-    Instruction copy = lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, std::min(kLanes, item.width),
-                            (item.width + kLanes - 1) / kLanes * item.rows);
+    Instruction copy =
+        lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, std::min(kLanes, item.width),
+             (item.width + kLanes - 1) / kLanes * item.rows);
     add_wait(copy, transposed_full_);
     add_signal(copy, copied_full_);
     build_.emit(plan_.balance.copier, copy);
@@ -376,7 +401,8 @@ class ForwardCore {
       }
       if (k + kLanes >= item.width) {
         add_signal(mm, output_full_);
-        if (item.free_keys) add_signal(mm, value_free_, static_cast<std::int64_t>(key_chunks_.size()));
+        if (item.free_keys)
+          add_signal(mm, value_free_, static_cast<std::int64_t>(key_chunks_.size()));
       }
       build_.emit(Engine::Tensor, mm);
     }
@@ -391,7 +417,8 @@ class ForwardCore {
     if (!item.last) return;
     Instruction reciprocal = lane(Opcode::Reciprocal, Space::Sbuf, base::DType::Fp32, item.rows, 1);
     build_.emit(engine, reciprocal);
-    Instruction normalise = lane(Opcode::TensorScalar, Space::Sbuf, base::DType::Fp32, item.rows, spec_.d);
+    Instruction normalise =
+        lane(Opcode::TensorScalar, Space::Sbuf, base::DType::Fp32, item.rows, spec_.d);
     add_wait(normalise, result_free_);
     add_signal(normalise, result_full_);
     build_.emit(engine, normalise);
@@ -432,23 +459,26 @@ class ForwardCore {
   CoreBuilder build_;
   std::vector<std::int64_t> key_chunks_, query_chunks_;
   Semaphore query_full_, query_free_, key_full_, key_free_, value_full_, value_free_;
-  Semaphore scores_full_, maximum_full_, scalar_p_full_, vector_p_full_, transposed_full_, copied_full_;
+  Semaphore scores_full_, maximum_full_, scalar_p_full_, vector_p_full_, transposed_full_,
+      copied_full_;
   Semaphore output_full_, output_free_, result_full_, result_free_;
 };
 
 }  // namespace
 
-models::TileProgram compile_attention_forward(const KernelSpec& spec, const config::ChipSpec& chip) {
+models::TileProgram compile_attention_forward(const KernelSpec& spec,
+                                              const config::ChipSpec& chip) {
   const ForwardPlan plan = plan_of(spec, chip);
   models::TileProgram program;
   const auto bytes = [&](std::int64_t heads, std::int64_t s) {
     return base::storage_bytes(spec.in, spec.batch * heads * s * spec.d);
   };
-  program.operands = {{"q", bytes(spec.heads, spec.sq), false},
-                      {"k", bytes(spec.kv_heads, spec.skv), false},
-                      {"v", bytes(spec.kv_heads, spec.skv), false},
-                      {"o", base::storage_bytes(spec.out, spec.batch * spec.heads * spec.sq * spec.d), false},
-                      {"stats", spec.batch * spec.heads * spec.sq * 4, false}};
+  program.operands = {
+      {"q", bytes(spec.heads, spec.sq), false},
+      {"k", bytes(spec.kv_heads, spec.skv), false},
+      {"v", bytes(spec.kv_heads, spec.skv), false},
+      {"o", base::storage_bytes(spec.out, spec.batch * spec.heads * spec.sq * spec.d), false},
+      {"stats", spec.batch * spec.heads * spec.sq * 4, false}};
   const std::vector<AttentionShare> shares = divide_attention(spec, true);
   program.cores.resize(shares.size());
   for (std::size_t c = 0; c < shares.size(); ++c) {
@@ -463,20 +493,17 @@ models::TileProgram compile_attention_forward(const KernelSpec& spec, const conf
   return program;
 }
 
-models::TileProgram compile_attention_backward(const KernelSpec& spec, const config::ChipSpec&) {
-  throw base::UserError(spec.label(), "the backward pass is not available");
-}
-
-std::string describe_attention(const KernelSpec& spec, const config::ChipSpec& chip) {
+std::string describe_attention_forward(const KernelSpec& spec, const config::ChipSpec& chip) {
   const ForwardPlan plan = plan_of(spec, chip);
   const auto name = [](Engine e) {
     return e == Engine::Vector ? "VectorE" : e == Engine::Scalar ? "ScalarE" : "GpSimdE";
   };
-  return fmt::format("{}: tiles of {} queries x {} keys, {} of 8 exponentials on ScalarE, copies on {}, "
-                     "rescale on {}; keys and values of {} heads in SBUF; SBUF {} of {} B per partition",
-                     spec.label(), kQueryTile, plan.key_tile, plan.balance.scalar_eighths,
-                     name(plan.balance.copier), name(plan.balance.rescaler), plan.key_buffers, plan.sbuf,
-                     chip.sbuf.usable_per_partition.count());
+  return fmt::format(
+      "{}: tiles of {} queries x {} keys, {} of 8 exponentials on ScalarE, copies on {}, "
+      "rescale on {}; keys and values of {} heads in SBUF; SBUF {} of {} B per partition",
+      spec.label(), kQueryTile, plan.key_tile, plan.balance.scalar_eighths,
+      name(plan.balance.copier), name(plan.balance.rescaler), plan.key_buffers, plan.sbuf,
+      chip.sbuf.usable_per_partition.count());
 }
 
 }  // namespace trn3sim::compile

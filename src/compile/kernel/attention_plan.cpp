@@ -22,7 +22,8 @@ std::vector<AttentionShare> divide_attention(const KernelSpec& spec, bool split_
   for (std::int64_t c = 0; c < spec.cores; ++c) {
     AttentionShare& share = shares[static_cast<std::size_t>(c)];
     for (std::size_t t = 0; t < tiles.size(); ++t) {
-      if (!by_tile || static_cast<std::int64_t>(t) % spec.cores == c) share.tiles.push_back(tiles[t]);
+      if (!by_tile || static_cast<std::int64_t>(t) % spec.cores == c)
+        share.tiles.push_back(tiles[t]);
     }
     if (share.tiles.empty()) continue;
     const std::int64_t begin = by_tile ? 0 : heads / grain * c / spec.cores * grain;

@@ -10,28 +10,29 @@
 #include <optional>
 #include <vector>
 
-#include "compile/kernel/program_builder.hpp"
 #include "trn3sim/compile/kernel.hpp"
+
+#include "compile/kernel/program_builder.hpp"
 
 namespace trn3sim::compile {
 
-inline constexpr std::int64_t kQueryTile = 128;   // rows
-inline constexpr std::int64_t kQueryChunk = 16;   // query tiles per load
-inline constexpr std::int64_t kKeyChunk = 2048;   // keys per load
+inline constexpr std::int64_t kQueryTile = 128;  // rows
+inline constexpr std::int64_t kQueryChunk = 16;  // query tiles per load
+inline constexpr std::int64_t kKeyChunk = 2048;  // keys per load
 
 struct QueryTile {
   std::int64_t rows = 0;
-  std::int64_t keys = 0;       // visible to its last row
-  bool masked = false;         // the last 128 keys are partly masked
+  std::int64_t keys = 0;  // visible to its last row
+  bool masked = false;    // the last 128 keys are partly masked
   bool operator==(const QueryTile&) const = default;
 };
 
 // The work of one core: groups of query heads that share a key/value head.
 struct AttentionShare {
-  std::vector<QueryTile> tiles;        // of each head
-  std::vector<std::int64_t> groups;    // query heads per key/value head
-  std::int64_t keys = 0;               // most that a tile sees
-  bool shared_group = false;           // a key/value head has query heads on several cores
+  std::vector<QueryTile> tiles;      // of each head
+  std::vector<std::int64_t> groups;  // query heads per key/value head
+  std::int64_t keys = 0;             // most that a tile sees
+  bool shared_group = false;         // a key/value head has query heads on several cores
   auto operator<=>(const AttentionShare&) const = delete;
   bool operator==(const AttentionShare&) const = default;
 };

@@ -138,8 +138,9 @@ std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chi
     case KernelKind::Vector:
       return describe_vector(spec, chip);
     case KernelKind::AttentionForward:
+      return describe_attention_forward(spec, chip);
     case KernelKind::AttentionBackward:
-      return describe_attention(spec, chip);
+      return describe_attention_backward(spec, chip);
   }
   return spec.label();
 }

@@ -18,6 +18,7 @@ models::TileProgram compile_attention_backward(const KernelSpec& spec,
 
 std::string describe_gemm(const KernelSpec& spec, const config::ChipSpec& chip);
 std::string describe_vector(const KernelSpec& spec, const config::ChipSpec& chip);
-std::string describe_attention(const KernelSpec& spec, const config::ChipSpec& chip);
+std::string describe_attention_forward(const KernelSpec& spec, const config::ChipSpec& chip);
+std::string describe_attention_backward(const KernelSpec& spec, const config::ChipSpec& chip);
 
 }  // namespace trn3sim::compile

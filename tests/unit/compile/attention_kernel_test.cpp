@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include "support/program_interpreter.hpp"
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/compile/kernel.hpp"
+
+#include "support/program_interpreter.hpp"
+#include <gtest/gtest.h>
 
 namespace trn3sim::compile {
 namespace {
@@ -30,16 +30,18 @@ KernelSpec attention(const Shape& x, KernelKind kind = KernelKind::AttentionForw
 
 test::ProgramRun run(const KernelSpec& spec, const config::ChipSpec& chip = test::trainium3()) {
   const models::TileProgram program = compile_kernel(spec, chip);
-  EXPECT_LE(program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count()) << spec.label();
+  EXPECT_LE(program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count())
+      << spec.label();
   EXPECT_LE(program.psum_banks, chip.psum.banks);
   return test::ProgramInterpreter(program, chip).run();
 }
 
-constexpr Shape kShapes[] = {
-    {1, 8, 8, 4096, 4096, 128, true}, {1, 8, 8, 4096, 4096, 128, false}, {3, 4, 4, 512, 512, 64, true},
-    {1, 8, 2, 1024, 1024, 128, true}, {1, 1, 1, 2048, 2048, 128, true},  {1, 3, 3, 500, 777, 96, false},
-    {2, 2, 1, 384, 640, 128, true},   {1, 2, 2, 1, 4097, 128, false},    {1, 2, 2, 130, 130, 256, true},
-    {1, 8, 1, 4096, 4096, 128, true}, {5, 1, 1, 128, 128, 128, true}};
+constexpr Shape kShapes[] = {{1, 8, 8, 4096, 4096, 128, true}, {1, 8, 8, 4096, 4096, 128, false},
+                             {3, 4, 4, 512, 512, 64, true},    {1, 8, 2, 1024, 1024, 128, true},
+                             {1, 1, 1, 2048, 2048, 128, true}, {1, 3, 3, 500, 777, 96, false},
+                             {2, 2, 1, 384, 640, 128, true},   {1, 2, 2, 1, 4097, 128, false},
+                             {1, 2, 2, 130, 130, 256, true},   {1, 8, 1, 4096, 4096, 128, true},
+                             {5, 1, 1, 128, 128, 128, true}};
 
 // MACs of Q K^T and of P V: at least the visible pairs, at most these and the rest of the tiles of
 // 128 queries on the diagonal.
@@ -82,10 +84,52 @@ TEST(AttentionForward, Overlaps) {
     for (const auto& chip : {test::trainium3(), test::trainium2()}) {
       const test::ProgramRun r = run(spec, chip);
       const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
-      std::printf("%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
-                  chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns, r.busy_ns[0] / r.duration_ns,
-                  r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns, r.busy_ns[3] / r.duration_ns,
-                  r.dma_ns / r.duration_ns, r.nodes, describe_mapping(spec, chip).c_str());
+      std::printf(
+          "%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
+          chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns,
+          r.busy_ns[0] / r.duration_ns, r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns,
+          r.busy_ns[3] / r.duration_ns, r.dma_ns / r.duration_ns, r.nodes,
+          describe_mapping(spec, chip).c_str());
+    }
+  }
+}
+
+// Five products of each visible pair; gradients are written once, by the cores together.
+TEST(AttentionBackward, DoesTheVisibleWork) {
+  for (const Shape& x : kShapes) {
+    const KernelSpec spec = attention(x, KernelKind::AttentionBackward);
+    const test::ProgramRun r = run(spec);
+    std::int64_t least = 0, most = 0;
+    for (std::int64_t q = 0; q < x.sq; ++q) {
+      const std::int64_t visible = x.causal ? q + 1 + x.skv - x.sq : x.skv;
+      least += visible;
+      most += x.causal ? std::min(x.skv, visible + 127) : x.skv;
+    }
+    const std::int64_t scale = 5 * x.batch * x.heads * x.d;
+    EXPECT_GE(r.total_macs(), least * scale) << spec.label();
+    EXPECT_LE(r.total_macs(), most * scale) << spec.label();
+    EXPECT_EQ(r.stored.at("dq"), x.batch * x.heads * x.sq * x.d * 2) << spec.label();
+    EXPECT_EQ(r.stored.at("dk"), r.stored.at("dv")) << spec.label();
+    // One core per key/value head, or two that add to the same gradients.
+    EXPECT_GE(r.stored.at("dk"), x.batch * x.kv_heads * x.skv * x.d * 2) << spec.label();
+    EXPECT_LE(r.stored.at("dk"), 2 * x.batch * x.kv_heads * x.skv * x.d * 2) << spec.label();
+    EXPECT_EQ(r.loaded.at("q"), 2 * x.batch * x.heads * x.sq * x.d * 2) << spec.label();
+    EXPECT_EQ(r.loaded.at("o"), x.batch * x.heads * x.sq * x.d * 2) << spec.label();
+  }
+}
+
+TEST(AttentionBackward, Overlaps) {
+  for (const Shape& x : kShapes) {
+    const KernelSpec spec = attention(x, KernelKind::AttentionBackward);
+    for (const auto& chip : {test::trainium3(), test::trainium2()}) {
+      const test::ProgramRun r = run(spec, chip);
+      const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
+      std::printf(
+          "%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
+          chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns,
+          r.busy_ns[0] / r.duration_ns, r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns,
+          r.busy_ns[3] / r.duration_ns, r.dma_ns / r.duration_ns, r.nodes,
+          describe_mapping(spec, chip).c_str());
     }
   }
 }
