@@ -42,7 +42,9 @@ std::optional<std::string> id_of(element value) {
 
 Fields::Fields(simdjson::dom::object object, Report& report, std::uint32_t line)
     : report_(&report), line_(line) {
+  constexpr std::size_t kUsualFields = 24;
   fields_.reserve(object.size());
+  known_.reserve(kUsualFields);
   for (const auto& [key, value] : object) {
     if (find(key) != nullptr)
       problem(fmt::format("field \"{}\" is given twice", key));
@@ -52,7 +54,9 @@ Fields::Fields(simdjson::dom::object object, Report& report, std::uint32_t line)
 }
 
 void Fields::problem(std::string text) const {
-  report_->add(line_, what_.empty() ? std::move(text) : fmt::format("{}: {}", what_, text));
+  if (what_.empty()) return report_->add(line_, std::move(text));
+  report_->add(line_, id_.empty() ? fmt::format("{}: {}", what_, text)
+                                  : fmt::format("{} \"{}\": {}", what_, id_, text));
 }
 
 const Fields::Field* Fields::find(std::string_view key) const {
@@ -134,9 +138,14 @@ int Fields::choice(std::string_view key, const std::vector<std::string>& choices
 }
 
 std::optional<base::DType> Fields::dtype(std::string_view key) {
-  const int index = choice(key, base::dtype_names(), false);
-  if (index < 0) return std::nullopt;
-  return static_cast<base::DType>(index);
+  const Field* f = find(key);
+  if (f != nullptr && f->value.type() == element_type::STRING)
+    if (const auto type = base::dtype_from(f->value.get_string().value_unsafe())) {
+      take(key);
+      return type;
+    }
+  choice(key, f == nullptr ? std::vector<std::string>() : base::dtype_names(), false);
+  return std::nullopt;
 }
 
 std::string Fields::require_id(std::string_view key) {

@@ -38,10 +38,13 @@ class Report {
 
 class Fields {
  public:
-  // `what` names the object in messages, e.g. `gemm "qkv"`; it may be set later.
+  // Messages name the object once it is set: set_what("gemm", "qkv") gives `gemm "qkv": ...`.
   Fields(simdjson::dom::object object, Report& report, std::uint32_t line);
 
-  void set_what(std::string what) { what_ = std::move(what); }
+  void set_what(std::string_view what, std::string_view id = {}) {
+    what_ = what;
+    id_ = id;
+  }
   void problem(std::string text) const;
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
 
@@ -77,7 +80,7 @@ class Fields {
 
   std::vector<Field> fields_;
   std::vector<std::string_view> known_;
-  std::string what_;
+  std::string what_, id_;
   Report* report_;
   std::uint32_t line_;
 };

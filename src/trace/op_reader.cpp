@@ -275,7 +275,7 @@ void read_deps(Fields& f, Op& op, const OpScope& scope) {
         id == "^" ? kEntry : (at == scope.ids->end() ? kEntry - 1 : at->second);
     if (index < kEntry) {
       std::vector<std::string> names;
-      for (const auto& [name, unused] : *scope.ids) names.push_back(name);
+      for (const Op& earlier : scope.block->ops) names.push_back(earlier.id);
       f.problem(fmt::format("\"deps\": no earlier op \"{}\" in this block{}", id,
                             base::did_you_mean(id, names)));
     } else if (std::find(op.deps.begin(), op.deps.end(), index) != op.deps.end()) {
@@ -353,7 +353,7 @@ const std::vector<std::string>& op_names() {
 Op read_op(const std::string& kind, Fields& f, const OpScope& scope) {
   Op op;
   op.id = f.require_id("id");
-  f.set_what(fmt::format("{} \"{}\"", kind, op.id));
+  f.set_what(kind, op.id);
   if (!op.id.empty() && scope.ids->contains(op.id))
     f.problem(fmt::format(
         "the id is used in this block before (line {})",

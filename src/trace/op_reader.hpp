@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 
 #include "trn3sim/trace/program.hpp"
 
@@ -14,11 +15,14 @@
 
 namespace trn3sim::trace {
 
+// Index of each op of a block by id. Only looked up, never iterated.
+using OpIds = std::unordered_map<std::string, std::int32_t>;
+
 // What an op line may refer to.
 struct OpScope {
   const Header* header = nullptr;
   const Block* block = nullptr;                                 // ops so far
-  const std::map<std::string, std::int32_t>* ids = nullptr;     // of the block
+  const OpIds* ids = nullptr;                                   // of the block
   const std::map<std::string, std::int32_t>* blocks = nullptr;  // closed blocks
   std::string open_block;                                       // id of the block being read, or ""
 };

@@ -30,11 +30,9 @@ class Reader {
   Program run();
 
  private:
-  using Ids = std::map<std::string, std::int32_t>;
-
   [[nodiscard]] bool in_block() const { return open_ != 0; }
   Block& current() { return program_.blocks[open_]; }
-  Ids& ids() { return in_block() ? block_ids_ : top_ids_; }
+  OpIds& ids() { return in_block() ? block_ids_ : top_ids_; }
 
   void lines(std::string_view text);
   void line(std::string_view text);
@@ -53,7 +51,8 @@ class Reader {
   std::uint32_t line_ = 0;
   bool header_seen_ = false;
   std::size_t open_ = 0;  // index of the block being read; 0: top level
-  Ids top_ids_, block_ids_, blocks_;
+  OpIds top_ids_, block_ids_;
+  std::map<std::string, std::int32_t> blocks_;
 };
 
 Program Reader::run() {
@@ -240,7 +239,7 @@ void Reader::open_block(Fields& f) {
   Block block;
   block.id = f.require_id("id");
   block.line = line_;
-  f.set_what(fmt::format("block \"{}\"", block.id));
+  f.set_what("block", block.id);
   if (in_block())
     f.problem(fmt::format("block \"{}\" (line {}) has no \"end\" before this line", current().id,
                           current().line));
@@ -263,7 +262,7 @@ void Reader::close_block(Fields& f) {
     f.problem("no block is open");
     return;
   }
-  f.set_what(fmt::format("end of block \"{}\"", current().id));
+  f.set_what("end of block", current().id);
   if (current().ops.empty()) f.problem("the block has no operations");
   for (const std::string& id : out) {
     const auto at = block_ids_.find(id);
