@@ -82,7 +82,9 @@ int start_systemc(const Simulate& options) {
   simulate_options = &options;
   char name[] = "trn3sim";
   char* arguments[] = {name, nullptr};
-  return sc_core::sc_elab_and_sim(1, arguments);
+  const int code = sc_core::sc_elab_and_sim(1, arguments);
+  simulate_options = nullptr;
+  return code;
 }
 
 int run(const Command& command) {
