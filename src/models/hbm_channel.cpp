@@ -52,8 +52,7 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   stride = ceil_slots(ccd_l, slot);
   period4 = (4 * ccd_l + slot / 2) / slot;
   act_slot = spec.t_rrd_s.count();
-  faw = spec.t_faw.count();
-  faw_slots = std::max<std::int64_t>(ceil_slots(faw, act_slot), 1);
+  faw_slots = std::max<std::int64_t>(ceil_slots(spec.t_faw.count(), act_slot), 1);
   rrd_l_slots = std::max<std::int64_t>(ceil_slots(spec.t_rrd_l.count(), act_slot), 1);
   if (faw_slots > 32) refuse("t_faw", "more than 32 times t_rrd_s; expected less");
   rcd_read = spec.t_rcd_read.count();

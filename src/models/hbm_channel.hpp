@@ -24,7 +24,7 @@ struct HbmTiming {
   std::int64_t slot = 0;                 // the same with the derate
   std::int64_t stride = 0, period4 = 0;  // tCCD_L in slots, four times tCCD_L in slots
   std::int64_t act_slot = 0, faw_slots = 0, rrd_l_slots = 0;
-  std::int64_t ccd_l = 0, faw = 0;
+  std::int64_t ccd_l = 0;
   std::int64_t rcd_read = 0, rcd_write = 0, rp = 0, ras = 0, wr = 0, rtp = 0, cl = 0, cwl = 0;
   std::int64_t read_to_write_slots = 0, write_to_read_slots = 0;
   std::int64_t settle = 0;  // after this no column binds the next one

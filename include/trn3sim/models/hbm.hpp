@@ -16,21 +16,25 @@ namespace trn3sim::models {
 
 class HbmStack {
  public:
-  // `stack_bandwidth`: raw peak of this stack.
+  // `spec.bandwidth` is shared evenly by `stacks` stacks. Throws base::UserError (place "chip:
+  // hbm.KEY") for values that the model cannot use, such as a number of channels that is no power
+  // of two.
   HbmStack(const config::HbmSpec& spec, std::int64_t stacks);
   ~HbmStack();
 
   // Canonical state: rows closed, buses idle, refresh phase 0, counts 0.
   void reset();
-  // Moves `bytes` at `address` (byte address in the stack, wraps at the capacity) and returns the
-  // time at which the last byte is on the wire plus the controller latency. Calls must come in
-  // ascending `now`; equal times are served in call order.
+  // Moves `bytes` at `address` (byte address in the stack, wraps at the capacity). A read returns
+  // the time at which its last byte is on the wire plus the controller latency. A write returns
+  // when the write queues have taken it, which is later than at once when they are full, plus the
+  // same latency; queues drain in batches. Calls must come in ascending `now`; equal times are
+  // served in call order. Callers bound the accesses in flight.
   base::Time access(base::Time now, std::int64_t address, std::int64_t bytes, bool write);
 
   [[nodiscard]] std::int64_t read_bytes() const;
   [[nodiscard]] std::int64_t write_bytes() const;
-  [[nodiscard]] std::int64_t activates() const;
-  [[nodiscard]] base::Rate peak() const;          // raw, of the stack
+  [[nodiscard]] std::int64_t activates() const;  // those that queued writes still need included
+  [[nodiscard]] base::Rate peak() const;         // raw, of the stack
   // Refresh operations that the stack must do in `elapsed` (per-bank equivalents).
   [[nodiscard]] std::int64_t refreshes(base::Time elapsed) const;
 
@@ -39,8 +43,8 @@ class HbmStack {
   std::unique_ptr<Impl> impl_;
 };
 
-// Rate that long sequential reads reach on an idle stack: peak x derate less refresh. For bounds and
-// capacity; measured with HbmStack itself, once per spec.
+// Rate that long sequential reads reach on an idle stack: peak x derate less refresh. For bounds
+// and capacity; measured with HbmStack itself, once per spec.
 base::Rate streaming_rate(const config::HbmSpec& spec, std::int64_t stacks);
 
 }  // namespace trn3sim::models
