@@ -232,6 +232,57 @@ TEST_F(StackClusterTest, ProgramMustFitTheCore) {
       << "a stack has two cores";
 }
 
+// VectorE works 100 cycles per item and ScalarE 200; `tokens` items are under way.
+models::TileProgram two_engines(std::int32_t items, std::uint32_t tokens) {
+  TileBuilder t;
+  const auto full = t.semaphore(0), free = t.semaphore(tokens);
+  Instruction first = test::lane(Opcode::Select, 100);
+  first.waits[0] = {free, 1};
+  first.signals[0] = {full, 1};
+  Instruction second = test::lane(Opcode::Activation, 200);
+  second.waits[0] = {full, 1};
+  second.signals[0] = {free, 1};
+  t.loop(Engine::Vector, items, [&] { t.add(Engine::Vector, first); });
+  t.loop(Engine::Scalar, items, [&] { t.add(Engine::Scalar, second); });
+  return t.program();
+}
+
+TEST_F(StackClusterTest, ComputeActiveIsTheUnionOverManyIntervals) {
+  StackCluster cluster("cluster", chip, context);
+  constexpr std::int32_t kItems = 30'000;  // more than the intervals that are kept at once
+  const auto cycles = [&](std::int64_t n) { return base::cycles_time(n, chip.vector.clock); };
+  const double rounding = 2.0 * kItems;  // at most a femtosecond at each end of an interval
+  // One item at a time: nothing overlaps.
+  const ClusterRun one = run(cluster, two_engines(kItems, 1));
+  EXPECT_NEAR(static_cast<double>(one.compute_active.count()),
+              static_cast<double>(cycles(std::int64_t{kItems} * 300).count()), rounding);
+  // Two at a time: the engines overlap.
+  const ClusterRun two = run(cluster, two_engines(kItems, 2));
+  const ClusterRun half = run(cluster, two_engines(kItems / 2, 2));
+  EXPECT_GE(two.compute_active, cycles(std::int64_t{kItems} * 200));
+  EXPECT_LT(two.compute_active, one.compute_active);
+  // Periodic, so twice the items add the same again, less the start-up.
+  EXPECT_NEAR(static_cast<double>((two.compute_active - half.compute_active).count()),
+              static_cast<double>(half.compute_active.count()),
+              static_cast<double>(cycles(500).count()));
+}
+
+TEST_F(StackClusterTest, TimesCountFromTheStartOfTheProgram) {
+  StackCluster cluster("cluster", chip, context);
+  const models::TileProgram program = tile_loop(5, 2, 3);
+  const ClusterRun first = run(cluster, program);
+  // Again in the same epoch, at an odd time: nothing may change.
+  sc_core::sc_start(to_sc(base::Time(123'457)));
+  const base::Time start = context.now();
+  ASSERT_GT(start, first.duration);
+  cluster.load(program, base::Rate(0));
+  cluster.arm([&] { done_at = context.now(); });
+  sc_core::sc_start();
+  EXPECT_EQ(cluster.result().duration, first.duration);
+  EXPECT_EQ(cluster.result().first_compute, first.first_compute);
+  EXPECT_EQ(done_at, start + first.duration);
+}
+
 TEST_F(StackClusterTest, SemaphoreLatencies) {
   StackCluster cluster("cluster", chip, context);
   // ScalarE works 512 cycles, then VectorE starts 64 of its cycles later and works 512 cycles.
