@@ -64,6 +64,11 @@ void check(const KernelSpec& spec, const config::ChipSpec& chip) {
                                  "least as many keys",
                                  spec.sq, spec.skv));
       }
+      if (spec.in == base::DType::Mxfp8 || spec.in == base::DType::Mxfp4) {
+        problems.add(spec.label(),
+                     fmt::format("attention in {} is not available; use bf16, fp16 or fp8",
+                                 base::name(spec.in)));
+      }
       require_format(spec, chip, problems, spec.in);
       break;
   }
@@ -108,10 +113,12 @@ models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpe
       program = compile_vector(spec, chip);
       break;
     case KernelKind::AttentionForward:
-      program = compile_attention_forward(spec, chip);
+      program = spec.flash ? compile_attention_forward(spec, chip)
+                           : compile_unfused_attention(spec, chip);
       break;
     case KernelKind::AttentionBackward:
-      program = compile_attention_backward(spec, chip);
+      program = spec.flash ? compile_attention_backward(spec, chip)
+                           : compile_unfused_attention(spec, chip);
       break;
   }
   if (program.sbuf_bytes_per_partition > chip.sbuf.usable_per_partition.count() ||
@@ -132,6 +139,9 @@ models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpe
 
 std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chip) {
   check(spec, chip);
+  const bool attention =
+      spec.kind == KernelKind::AttentionForward || spec.kind == KernelKind::AttentionBackward;
+  if (attention && !spec.flash) return describe_unfused_attention(spec, chip);
   switch (spec.kind) {
     case KernelKind::Gemm:
       return describe_gemm(spec, chip);

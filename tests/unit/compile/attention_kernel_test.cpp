@@ -134,5 +134,52 @@ TEST(AttentionBackward, Overlaps) {
   }
 }
 
+// Long sequences: keys of two heads, of one head, or streamed queries, whatever fits.
+TEST(Attention, LongSequencesFit) {
+  for (const std::int64_t s : {8192, 16384, 32768}) {
+    for (const auto kind : {KernelKind::AttentionForward, KernelKind::AttentionBackward}) {
+      const KernelSpec spec = attention({1, 2, 2, s, s, 128, true}, kind);
+      const test::ProgramRun r = run(spec);
+      const std::int64_t products = kind == KernelKind::AttentionForward ? 2 : 5;
+      EXPECT_GE(r.total_macs(), products * 2 * 128 * (s * (s + 1) / 2)) << spec.label();
+      EXPECT_LE(r.total_macs(), products * 2 * 128 * (s * (s + 1) / 2 + s * 127)) << spec.label();
+    }
+  }
+}
+
+// Without fusion the scores are written and read, so are the probabilities; masked pairs count.
+TEST(Attention, UnfusedMovesTheScores) {
+  KernelSpec spec = attention({2, 4, 4, 1024, 768, 128, false});
+  spec.flash = false;
+  const std::int64_t pairs = 2 * 4 * 1024 * 768;
+  const test::ProgramRun forward = run(spec);
+  EXPECT_EQ(forward.stored.at("scores"), pairs * 2);
+  EXPECT_EQ(forward.loaded.at("scores"), pairs * 2);
+  EXPECT_EQ(forward.stored.at("probabilities"), pairs * 2);
+  EXPECT_GE(forward.loaded.at("probabilities"), pairs * 2);
+  EXPECT_EQ(forward.total_macs(), 2 * pairs * 128);
+  EXPECT_EQ(forward.stored.at("o"), 2 * 4 * 1024 * 128 * 2);
+  spec.kind = KernelKind::AttentionBackward;
+  const test::ProgramRun backward = run(spec);
+  EXPECT_EQ(backward.total_macs(), 4 * pairs * 128);
+  EXPECT_EQ(backward.stored.at("ds"), pairs * 2);
+  EXPECT_EQ(backward.stored.at("dq"), 2 * 4 * 1024 * 128 * 2);
+  EXPECT_EQ(backward.stored.at("dk"), 2 * 4 * 768 * 128 * 2);
+}
+
+TEST(Attention, BadShapesAreUserErrors) {
+  EXPECT_THROW(compile_kernel(attention({1, 8, 3, 128, 128, 128, true}), test::trainium3()),
+               base::UserError);
+  EXPECT_THROW(compile_kernel(attention({1, 8, 8, 256, 128, 128, true}), test::trainium3()),
+               base::UserError);
+  EXPECT_THROW(compile_kernel(attention({1, 8, 8, 128, 128, 1024, false}), test::trainium3()),
+               base::UserError);
+  EXPECT_THROW(compile_kernel(attention({1, 8, 8, 0, 128, 128, false}), test::trainium3()),
+               base::UserError);
+  // 256 Ki keys of one head: 2 x 512 KiB per partition do not fit.
+  EXPECT_THROW(compile_kernel(attention({1, 8, 8, 128, 262144, 128, false}), test::trainium3()),
+               base::UserError);
+}
+
 }  // namespace
 }  // namespace trn3sim::compile
