@@ -108,7 +108,9 @@ class GemmCore {
       rows(Engine::Scalar, [&](const Row& r) { copy_out(Engine::Scalar, 0, r); });
       rows(Engine::Vector, [&](const Row& r) { copy_out(Engine::Vector, 1, r); });
     }
-    rows(Engine::Gpsimd, [&](const Row& r) { store(r); });
+    each(Engine::Gpsimd, [&](const Block& b) {
+      build_.runs(Engine::Gpsimd, b.subs, [&](const SubBlock& s) { store(s); });
+    });
   }
 
  private:
@@ -191,8 +193,11 @@ class GemmCore {
     DmaTransfer t;
     const bool is_a = outer == (map_.stationary_a == map_.outer_stationary);
     t.operand = is_a ? kA : kB;
-    t.rows = static_cast<std::int32_t>(ceil_divide(k, pack_));
-    t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(spec_.in, width * pack_));
+    const std::int64_t together =
+        rows_together(width, is_a ? spec_.m : spec_.n, map_.chunk_tiles, k, pack_);
+    t.rows = static_cast<std::int32_t>(ceil_divide(k, pack_) / together);
+    t.row_bytes =
+        static_cast<std::int32_t>(base::storage_bytes(spec_.in, width * pack_) * together);
     t.queue = outer ? kOuterQueue : kInnerQueue;
     add_signal(t, outer ? outer_full_ : inner_full_);
     return t;
@@ -381,31 +386,42 @@ class GemmCore {
         1, scaled(width, eviction_.pass_width_num[pass], eviction_.pass_width_den[pass]));
   }
 
-  // The extra operands of a row are dead once its results are stored.
-  void store(const Row& row) {
-    std::array<bool, 2> used{true, false};
-    if (!eviction_.staged()) used = {row.tiles_of(0) > 0, row.tiles_of(1) > 0};
-    const auto chosen = [&](const std::array<Semaphore, 2>& s, std::size_t path) {
-      return used[path] ? s[path] : Semaphore{};
-    };
+  void store(const SubBlock& sub) {
+    const std::vector<Row> rows = rows_of(sub);
+    if (map_.merge_stores) {
+      store_rows(rows);
+    } else {
+      build_.runs(Engine::Gpsimd, rows, [&](const Row& row) { store_rows({row}); });
+    }
+  }
+
+  // One store per output tensor. The extra operands of the rows are dead once they are stored.
+  void store_rows(const std::vector<Row>& rows) {
+    std::array<std::int64_t, 2> used{};  // rows by eviction path
+    std::int64_t lanes = 0;
+    for (const Row& row : rows) {
+      lanes += row.stationary;
+      for (std::size_t path = 0; path < 2; ++path) {
+        used[path] += eviction_.staged() ? (path == 0 ? 1 : 0) : (row.tiles_of(path) > 0 ? 1 : 0);
+      }
+    }
+    const auto count = static_cast<std::int64_t>(rows.size());
     for (int i = 0; i < eviction_.stores; ++i) {
       DmaTransfer t;
       t.direction = DmaDirection::SbufToHbm;
       t.operand = kC;
-      t.rows = static_cast<std::int32_t>(row.stationary);
+      t.rows = static_cast<std::int32_t>(lanes);
       t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(
-          spec_.out, scaled(sum(row.moving), eviction_.store_num, eviction_.store_den)));
+          spec_.out, scaled(sum(rows.front().moving), eviction_.store_num, eviction_.store_den)));
       t.queue = kStoreQueue;
-      if (i + 1 == eviction_.stores) {
-        add_signal(t, chosen(out_free_, 0));
-        add_signal(t, chosen(out_free_, 1));
-        add_signal(t, extra_free_);
+      std::vector<Wait> waits;
+      for (std::size_t path = 0; path < 2; ++path) {
+        if (used[path] == 0) continue;
+        if (i == 0) waits.push_back({out_full_[path], used[path]});
+        if (i + 1 == eviction_.stores) add_signal(t, out_free_[path], used[path]);
       }
-      if (i == 0) {
-        build_.start(Engine::Gpsimd, t, {chosen(out_full_, 0), chosen(out_full_, 1)});
-      } else {
-        build_.start(Engine::Gpsimd, t);
-      }
+      if (i + 1 == eviction_.stores) add_signal(t, extra_free_, count);
+      build_.start(Engine::Gpsimd, t, waits);
     }
   }
 

@@ -29,18 +29,6 @@ class ClusterKernelTest : public test::KernelTest {
     }
     const double ideal = macs / static_cast<double>(spec.cores) / 16384 / 2.4e9;
     const double seconds = base::to_seconds(run.duration);
-    const auto share = [&](models::Engine e) {
-      return base::to_seconds(run.engine_busy[static_cast<std::size_t>(e)]) / seconds /
-             static_cast<double>(spec.cores);
-    };
-    std::printf(
-        "%-60s %8.1f us %.3f of peak; T %.2f V %.2f S %.2f G %.2f; first %.1f us, drain %.1f us; "
-        "%ld instr\n",
-        spec.label().c_str(), seconds * 1e6, ideal / seconds, share(models::Engine::Tensor),
-        share(models::Engine::Vector), share(models::Engine::Scalar), share(models::Engine::Gpsimd),
-        base::to_seconds(run.first_compute) * 1e6,
-        base::to_seconds(run.duration - run.last_compute) * 1e6,
-        static_cast<long>(run.instructions));
     return ideal / seconds;
   }
 
@@ -113,8 +101,6 @@ TEST_F(ClusterKernelTest, VectorKernelsStream) {
     spec.cores = 2;
     const modules::ClusterRun run = bench.run(compile_kernel(spec, chip), base::Rate(0));
     const double rate = static_cast<double>(spec.rd + spec.wr) / base::to_seconds(run.duration);
-    std::printf("%-40s %.1f us, %.0f GB/s of 1056\n", spec.label().c_str(),
-                base::to_seconds(run.duration) * 1e6, rate * 1e-9);
     EXPECT_GT(rate, 0.7 * 1056e9) << spec.label();
   }
 }
