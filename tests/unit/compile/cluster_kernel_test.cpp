@@ -105,5 +105,39 @@ TEST_F(ClusterKernelTest, VectorKernelsStream) {
   }
 }
 
+// Odd sizes and every kind end on the detailed engines, with the HBM bytes of their programs.
+TEST_F(ClusterKernelTest, EveryKindEndsWithItsBytes) {
+  sim::KernelBench bench("bench", chip, context);
+  std::vector<KernelSpec> specs = {gemm(1, 1000, 300), gemm(500, 77, 4097), gemm(4096, 1024, 128)};
+  specs[1].epilogues = {{"gelu_bwd", 500 * 77}};
+  for (const auto kind : {KernelKind::AttentionForward, KernelKind::AttentionBackward}) {
+    specs.push_back(attention(kind, 3, 700, true));
+    specs.push_back(attention(kind, 2, 512, false));
+    specs.back().flash = false;
+    specs.push_back(attention(kind, 1, 128, true));
+    specs.back().batch = 5;
+    specs.push_back(attention(kind, 4, 300, false));
+    specs.back().kv_heads = 1;
+  }
+  for (const char* fn :
+       {"rmsnorm_bwd", "rope", "silu_mul_bwd", "adamw", "zero", "sum_squares", "embedding"}) {
+    KernelSpec spec;
+    spec.kind = KernelKind::Vector;
+    spec.fn = fn;
+    spec.elems = 1'000'003;
+    spec.rd = 5'000'001;
+    spec.wr = 3'000'001;
+    spec.cores = 2;
+    specs.push_back(spec);
+  }
+  for (const KernelSpec& spec : specs) {
+    const models::TileProgram program = compile_kernel(spec, chip);
+    const modules::ClusterRun run = bench.run(program, base::Rate(0));
+    const models::EventCounts counts = models::program_counts(program, chip);
+    EXPECT_EQ(run.hbm_read_bytes, counts.hbm_read_bytes) << spec.label();
+    EXPECT_EQ(run.hbm_write_bytes, counts.hbm_write_bytes) << spec.label();
+  }
+}
+
 }  // namespace
 }  // namespace trn3sim::compile
