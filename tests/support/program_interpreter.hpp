@@ -339,6 +339,7 @@ inline config::ChipSpec trainium3() {
   c.dma.bus_rate = base::Rate(38'400'000'000);
   c.dma.plateau_rate = base::Rate(33'000'000'000);
   c.dma.packet = base::Bytes(4096);
+  c.dma.issue_interval = base::nanoseconds(860);
   c.hbm.bandwidth = base::Rate(4'915'200'000'000);
   return c;
 }

@@ -19,8 +19,8 @@ enum class KernelKind : std::uint8_t { Gemm, AttentionForward, AttentionBackward
 
 // One fused epilogue step: a vec function applied to `elems_per_result` extra operand tensors.
 struct Epilogue {
-  std::string fn;           // a trace::vec_function name
-  std::int64_t elems = 0;   // of the whole kernel, all cores of the stack
+  std::string fn;          // a trace::vec_function name
+  std::int64_t elems = 0;  // of the whole kernel, all cores of the stack
   auto operator<=>(const Epilogue&) const = default;
 };
 
@@ -31,12 +31,12 @@ struct KernelSpec {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
   std::int64_t heads = 0, kv_heads = 0, sq = 0, skv = 0, d = 0;
   bool causal = false;
-  std::string fn;              // Vector
-  std::int64_t elems = 0;      // Vector
-  std::int64_t rd = 0, wr = 0; // Vector: HBM bytes
+  std::string fn;               // Vector
+  std::int64_t elems = 0;       // Vector
+  std::int64_t rd = 0, wr = 0;  // Vector: HBM bytes
   base::DType in = base::DType::Bf16, out = base::DType::Bf16;
   bool accumulate = false;
-  bool a_weight = false, b_weight = true;   // operand is a weight (prefetchable)
+  bool a_weight = false, b_weight = true;  // operand is a weight (prefetchable)
   bool flash = true, fast_exponential = true;
   std::vector<Epilogue> epilogues;
   std::int64_t cores = 1;
@@ -47,8 +47,9 @@ struct KernelSpec {
 };
 
 // Compiles a kernel: mapping (block sizes, loop order) chosen to fit SBUF and PSUM with double
-// buffering and least HBM traffic, work split over `cores` along M or N. Throws base::UserError
-// (place = label) if the shape cannot be mapped or the format is not supported by the chip.
+// buffering, work split over `cores` along M, N or the batch (attention: along heads, else query
+// tiles; vector kernels: elements). Throws base::UserError (place = label) if the shape cannot be
+// mapped or the format is not supported by the chip.
 models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpec& chip);
 
 // The chosen mapping in words, for --explain and docs.

@@ -111,17 +111,6 @@ BackwardPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
                                     plan.sbuf, chip.sbuf.usable_per_partition.count()));
 }
 
-Instruction lane(Opcode op, Space source, base::DType dtype, std::int64_t rows,
-                 std::int64_t width) {
-  Instruction i;
-  i.op = op;
-  i.source = source;
-  i.dtype = dtype;
-  i.rows = static_cast<std::int16_t>(rows);
-  i.elements = static_cast<std::int32_t>(width);
-  return i;
-}
-
 class BackwardCore {
  public:
   BackwardCore(const KernelSpec& spec, const BackwardPlan& plan, const AttentionShare& share,

@@ -39,4 +39,15 @@ std::vector<AttentionShare> divide_attention(const KernelSpec& spec, bool split_
   return shares;
 }
 
+models::Instruction lane(models::Opcode op, models::Space source, base::DType dtype,
+                         std::int64_t rows, std::int64_t width) {
+  models::Instruction i;
+  i.op = op;
+  i.source = source;
+  i.dtype = dtype;
+  i.rows = static_cast<std::int16_t>(rows);
+  i.elements = static_cast<std::int32_t>(width);
+  return i;
+}
+
 }  // namespace trn3sim::compile

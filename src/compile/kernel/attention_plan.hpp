@@ -41,6 +41,10 @@ struct AttentionShare {
 // `cores`-th query tile of all heads instead.
 std::vector<AttentionShare> divide_attention(const KernelSpec& spec, bool split_tiles);
 
+// An instruction over [rows x width].
+models::Instruction lane(models::Opcode op, models::Space source, base::DType dtype,
+                         std::int64_t rows, std::int64_t width);
+
 // A software pipeline on one stream: at step f stage s works on item f + offset_s, stages in order.
 // The items repeat `repeats` times; runs of equal steps and whole repeats are loops.
 template <class Item, std::size_t Stages>

@@ -9,6 +9,7 @@
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"
 
+#include "compile/kernel/gemm_blocks.hpp"
 #include "compile/kernel/gemm_mapping.hpp"
 #include "compile/kernel/kernels.hpp"
 #include "compile/kernel/program_builder.hpp"
@@ -28,52 +29,6 @@ constexpr std::int64_t kLanes = 128;
 enum Queue : std::int16_t { kOuterQueue, kInnerQueue, kExtraQueue, kStoreQueue };
 enum OperandIndex : std::int32_t { kA, kB, kC, kFirstExtra };
 
-using Sizes = std::vector<std::int64_t>;
-
-// `total` in pieces of `size`, the last one smaller.
-Sizes chop(std::int64_t total, std::int64_t size) {
-  Sizes out(static_cast<std::size_t>(total / size), size);
-  if (total % size != 0) out.push_back(total % size);
-  return out;
-}
-
-std::int64_t sum(const Sizes& sizes) {
-  std::int64_t total = 0;
-  for (const std::int64_t s : sizes) total += s;
-  return total;
-}
-
-// Outputs that accumulate in PSUM together.
-struct SubBlock {
-  Sizes stationary, moving;                     // tile sizes
-  bool wait_outer = false, wait_inner = false;  // first reader of the panels: waits chunk by chunk
-  bool free_outer = false, free_inner = false;  // last reader: frees chunk by chunk
-  bool operator==(const SubBlock&) const = default;
-};
-
-struct Block {
-  std::int64_t outer = 0, inner = 0;
-  bool load_outer = false;
-  std::vector<SubBlock> subs;
-  bool operator==(const Block&) const = default;
-};
-
-// A row of PSUM tiles: one stationary tile, all moving tiles of a sub-block.
-struct Row {
-  std::int64_t stationary = 0;
-  Sizes moving;
-  std::size_t parity = 0;  // of the row, if it has a single tile
-  bool operator==(const Row&) const = default;
-  [[nodiscard]] std::size_t evictor(std::size_t tile) const {
-    return moving.size() == 1 ? parity : tile % 2;
-  }
-  [[nodiscard]] std::int64_t tiles_of(std::size_t evictor_index) const {
-    std::int64_t count = 0;
-    for (std::size_t i = 0; i < moving.size(); ++i) count += evictor(i) == evictor_index ? 1 : 0;
-    return count;
-  }
-};
-
 class GemmCore {
  public:
   GemmCore(const KernelSpec& spec, const config::ChipSpec& chip, const GemmMapping& map,
@@ -83,7 +38,8 @@ class GemmCore {
   }
 
   void write(const GemmShape& shape) {
-    plan(shape);
+    chunks_ = chop(shape.k, map_.chunk_tiles * kLanes * pack_);
+    outer_steps_ = plan_blocks(shape, map_, chip_);
     make_semaphores();
     const auto each = [&](Engine engine, auto&& leaf) {
       build_.loop(engine, shape.batch, [&] {
@@ -108,50 +64,12 @@ class GemmCore {
       rows(Engine::Scalar, [&](const Row& r) { copy_out(Engine::Scalar, 0, r); });
       rows(Engine::Vector, [&](const Row& r) { copy_out(Engine::Vector, 1, r); });
     }
-    rows(Engine::Gpsimd, [&](const Row& r) { store(r); });
+    each(Engine::Gpsimd, [&](const Block& b) {
+      build_.runs(Engine::Gpsimd, b.subs, [&](const SubBlock& s) { store(s); });
+    });
   }
 
  private:
-  void plan(const GemmShape& shape) {
-    const bool outer_a = map_.stationary_a == map_.outer_stationary;
-    const Sizes outers = chop(outer_a ? shape.m : shape.n, map_.outer_block);
-    const Sizes inners = chop(outer_a ? shape.n : shape.m, map_.inner_block);
-    chunks_ = chop(shape.k, map_.chunk_tiles * kLanes * pack_);
-    for (const std::int64_t outer : outers) {
-      std::vector<Block> blocks;
-      for (std::size_t i = 0; i < inners.size(); ++i) {
-        const bool first = !map_.outer_resident || i == 0;
-        const bool last = !map_.outer_resident || i + 1 == inners.size();
-        blocks.push_back(block(outer, inners[i], first, last));
-      }
-      outer_steps_.push_back(std::move(blocks));
-    }
-  }
-
-  Block block(std::int64_t outer, std::int64_t inner, bool first, bool last) const {
-    Block b{outer, inner, first, {}};
-    const std::int64_t s = map_.outer_stationary ? outer : inner;
-    const std::int64_t v = map_.outer_stationary ? inner : outer;
-    for (const std::int64_t vs : chop(v, map_.sub_moving * chip_.tensor.moving_max)) {
-      for (const std::int64_t ss : chop(s, map_.sub_stationary * kLanes)) {
-        b.subs.push_back({chop(ss, kLanes), chop(vs, chip_.tensor.moving_max)});
-      }
-    }
-    b.subs.front().wait_outer = first;
-    b.subs.front().wait_inner = true;
-    b.subs.back().free_outer = last;
-    b.subs.back().free_inner = true;
-    return b;
-  }
-
-  static std::vector<Row> rows_of(const SubBlock& sub) {
-    std::vector<Row> rows;
-    for (std::size_t i = 0; i < sub.stationary.size(); ++i) {
-      rows.push_back({sub.stationary[i], sub.moving, sub.moving.size() == 1 ? i % 2 : 0});
-    }
-    return rows;
-  }
-
   // PSUM tiles of a sub-block that go to one eviction path.
   [[nodiscard]] std::int64_t tiles_of(const SubBlock& sub, std::size_t path) const {
     std::int64_t count = 0;
@@ -191,8 +109,11 @@ class GemmCore {
     DmaTransfer t;
     const bool is_a = outer == (map_.stationary_a == map_.outer_stationary);
     t.operand = is_a ? kA : kB;
-    t.rows = static_cast<std::int32_t>(ceil_divide(k, pack_));
-    t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(spec_.in, width * pack_));
+    const std::int64_t together =
+        rows_together(width, is_a ? spec_.m : spec_.n, map_.chunk_tiles, k, pack_);
+    t.rows = static_cast<std::int32_t>(ceil_divide(k, pack_) / together);
+    t.row_bytes =
+        static_cast<std::int32_t>(base::storage_bytes(spec_.in, width * pack_) * together);
     t.queue = outer ? kOuterQueue : kInnerQueue;
     add_signal(t, outer ? outer_full_ : inner_full_);
     return t;
@@ -381,31 +302,42 @@ class GemmCore {
         1, scaled(width, eviction_.pass_width_num[pass], eviction_.pass_width_den[pass]));
   }
 
-  // The extra operands of a row are dead once its results are stored.
-  void store(const Row& row) {
-    std::array<bool, 2> used{true, false};
-    if (!eviction_.staged()) used = {row.tiles_of(0) > 0, row.tiles_of(1) > 0};
-    const auto chosen = [&](const std::array<Semaphore, 2>& s, std::size_t path) {
-      return used[path] ? s[path] : Semaphore{};
-    };
+  void store(const SubBlock& sub) {
+    const std::vector<Row> rows = rows_of(sub);
+    if (map_.merge_stores) {
+      store_rows(rows);
+    } else {
+      build_.runs(Engine::Gpsimd, rows, [&](const Row& row) { store_rows({row}); });
+    }
+  }
+
+  // One store per output tensor. The extra operands of the rows are dead once they are stored.
+  void store_rows(const std::vector<Row>& rows) {
+    std::array<std::int64_t, 2> used{};  // rows by eviction path
+    std::int64_t lanes = 0;
+    for (const Row& row : rows) {
+      lanes += row.stationary;
+      for (std::size_t path = 0; path < 2; ++path) {
+        used[path] += eviction_.staged() ? (path == 0 ? 1 : 0) : (row.tiles_of(path) > 0 ? 1 : 0);
+      }
+    }
+    const auto count = static_cast<std::int64_t>(rows.size());
     for (int i = 0; i < eviction_.stores; ++i) {
       DmaTransfer t;
       t.direction = DmaDirection::SbufToHbm;
       t.operand = kC;
-      t.rows = static_cast<std::int32_t>(row.stationary);
+      t.rows = static_cast<std::int32_t>(lanes);
       t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(
-          spec_.out, scaled(sum(row.moving), eviction_.store_num, eviction_.store_den)));
+          spec_.out, scaled(sum(rows.front().moving), eviction_.store_num, eviction_.store_den)));
       t.queue = kStoreQueue;
-      if (i + 1 == eviction_.stores) {
-        add_signal(t, chosen(out_free_, 0));
-        add_signal(t, chosen(out_free_, 1));
-        add_signal(t, extra_free_);
+      std::vector<Wait> waits;
+      for (std::size_t path = 0; path < 2; ++path) {
+        if (used[path] == 0) continue;
+        if (i == 0) waits.push_back({out_full_[path], used[path]});
+        if (i + 1 == eviction_.stores) add_signal(t, out_free_[path], used[path]);
       }
-      if (i == 0) {
-        build_.start(Engine::Gpsimd, t, {chosen(out_full_, 0), chosen(out_full_, 1)});
-      } else {
-        build_.start(Engine::Gpsimd, t);
-      }
+      if (i + 1 == eviction_.stores) add_signal(t, extra_free_, count);
+      build_.start(Engine::Gpsimd, t, waits);
     }
   }
 

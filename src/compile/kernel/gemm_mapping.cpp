@@ -15,6 +15,8 @@ namespace {
 using base::DType;
 
 constexpr std::int64_t kLanes = 128;
+constexpr double kHbmShare = 0.7;  // of the raw rate that mixed streams get, for planning only
+constexpr double kStoreIssueNs = 2 * 860;  // two DMA issue intervals of a queue
 
 struct Ratio {
   std::int64_t num = 1, den = 1;
@@ -135,8 +137,13 @@ void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
   const auto dma = [&](std::int64_t bytes, std::int64_t row) {
     return dma_nanoseconds(bytes, row, spec, *costs.chip);
   };
-  const std::int64_t outer_row = costs.column_bytes(std::min(map.outer_block, outer));
-  const std::int64_t inner_row = costs.column_bytes(std::min(map.inner_block, inner));
+  const bool outer_a = map.stationary_a == map.outer_stationary;
+  const auto row_of = [&](std::int64_t width, bool is_a) {
+    return costs.column_bytes(width) *
+           rows_together(width, is_a ? spec.m : spec.n, map.chunk_tiles, shape.k, costs.pack);
+  };
+  const std::int64_t outer_row = row_of(std::min(map.outer_block, outer), outer_a);
+  const std::int64_t inner_row = row_of(std::min(map.inner_block, inner), !outer_a);
   const std::int64_t store_row = base::storage_bytes(
       spec.out,
       scaled(std::min(map.stationary_a ? shape.n : shape.m, map.sub_moving * costs.tile_max),
@@ -157,14 +164,17 @@ void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
   const double blocks = outer_blocks * static_cast<double>(ceil_divide(inner, map.inner_block));
   const double compute = std::max(map.tensor_ns, map.evict_ns) / blocks;
   const double outer_loads = map.outer_resident ? outer_blocks : blocks;
-  const double panel = inner_ns / blocks;
-  const double first = outer_ns / outer_loads + panel + store_ns / blocks;
+  const std::int64_t chunks =
+      ceil_divide(ceil_divide(ceil_divide(shape.k, costs.pack), kLanes), map.chunk_tiles);
+  // A queue starts one transfer per issue interval.
+  const double issue = static_cast<double>(costs.chip->dma.issue_interval.count()) * 1e-6 *
+                       static_cast<double>(chunks);
+  const double panel = std::max(inner_ns / blocks, issue);
+  const double first = std::max(outer_ns / outer_loads, issue) + panel + store_ns / blocks;
   const double rest =
       (map.outer_resident ? panel : first) + (map.outer_resident ? store_ns / blocks : 0);
   // A ring of less than two panels prefetches only its surplus; the rest arrives during one
   // sub-block.
-  const std::int64_t chunks =
-      ceil_divide(ceil_divide(ceil_divide(shape.k, costs.pack), kLanes), map.chunk_tiles);
   const double sub_blocks = std::max(
       1.0,
       std::ceil(static_cast<double>(map.outer_block) /
@@ -181,9 +191,12 @@ void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
           : std::max(0.0, panel * (1.0 - std::max(0.0, surplus)) - compute / sub_blocks);
   const std::int64_t chunk_rows =
       std::min(map.chunk_tiles * kLanes, ceil_divide(shape.k, costs.pack));
-  const double lead = dma(chunk_rows * (outer_row + inner_row), std::min(outer_row, inner_row));
+  const double lead = dma(chunk_rows * costs.column_bytes(map.outer_block), outer_row) +
+                      dma(chunk_rows * costs.column_bytes(map.inner_block), inner_row);
+  // The first panels arrive while the first sub-block runs.
+  const double start = std::max(lead, outer_ns / outer_loads + panel - compute / sub_blocks);
   map.total_ns = outer_blocks * std::max(compute, first) +
-                 (blocks - outer_blocks) * std::max(compute, rest) + blocks * late + lead;
+                 (blocks - outer_blocks) * std::max(compute, rest) + blocks * late + start;
   map.traffic_bytes = t.outer + t.inner + t.store + t.extra;
 }
 
@@ -244,6 +257,12 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
       map.sub_moving =
           std::min<std::int64_t>(std::min<std::int64_t>(2, half), ceil_divide(v, costs.tile_max));
       map.sub_stationary = std::min(half / map.sub_moving, ceil_divide(s, kLanes));
+      // Sub-blocks that take less than two issue intervals per row are stored by one transfer.
+      const double row_ns =
+          static_cast<double>(k_tiles * std::min(v, map.sub_moving * costs.tile_max)) *
+          costs.passes / costs.tensor_ghz;
+      map.merge_stores = row_ns < kStoreIssueNs && map.sub_stationary > 1;
+      map.output_ring = map.merge_stores ? 3 * map.sub_stationary : 4;
       const bool one_sub = map.sub_moving * costs.tile_max >= v && map.sub_stationary * kLanes >= s;
       for (const std::int64_t chunk : {1, 2, 4, 8}) {
         if (chunk > 1 && chunk / 2 >= k_tiles) continue;
@@ -295,6 +314,12 @@ std::int64_t scaled(std::int64_t width, std::int64_t num, std::int64_t den) {
   return static_cast<std::int64_t>((Int128(width) * num + den - 1) / den);
 }
 
+std::int64_t rows_together(std::int64_t width, std::int64_t full_width, std::int64_t chunk_tiles,
+                           std::int64_t k, std::int64_t pack) {
+  const bool whole = width == full_width && k % (kLanes * pack * chunk_tiles) == 0;
+  return whole ? chunk_tiles : 1;
+}
+
 std::int64_t contraction_pack(DType dtype, const config::ChipSpec& chip) {
   const double rate = chip.tensor.macs_per_pe_cycle[static_cast<std::size_t>(dtype)];
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(rate));
@@ -313,8 +338,8 @@ double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const KernelS
   const double engines = static_cast<double>(chip.dma.engines);
   const double moved =
       (seconds_rate_ns(static_cast<double>(bytes), bus) + packets * overhead) / engines;
-  // Cores that share a stack share its bandwidth; about nine tenths are usable.
-  const double share = 0.9 * static_cast<double>(chip.hbm.bandwidth.count()) /
+  // Cores that share a stack share its bandwidth.
+  const double share = kHbmShare * static_cast<double>(chip.hbm.bandwidth.count()) /
                        static_cast<double>(chip.stacks * spec.cores);
   return std::max(moved, seconds_rate_ns(static_cast<double>(bytes), share));
 }

@@ -58,6 +58,7 @@ struct GemmMapping {
   std::int64_t sub_stationary = 1, sub_moving = 1;  // PSUM tiles of a sub-block
   std::int64_t chunk_tiles = 1;                     // contraction tiles of a chunk
   std::int64_t outer_ring = 2, inner_ring = 2;      // SBUF buffers, chunks
+  bool merge_stores = false;                        // one store for all rows of a sub-block
   std::int64_t output_ring = 4, extra_ring = 0;     // SBUF buffers, rows of PSUM tiles
   std::int64_t sbuf_bytes_per_partition = 0;
   // Predictions of the busiest core.
@@ -69,6 +70,11 @@ struct GemmMapping {
 std::int64_t contraction_pack(base::DType dtype, const config::ChipSpec& chip);
 std::int64_t round_up(std::int64_t value, std::int64_t unit);
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b);
+// Rows of an operand that one descriptor moves: panels of the operand's full width are contiguous,
+// so a partition takes `chunk_tiles` consecutive values of k (the order of k is free if both
+// operands use the same). 1 if the panel is narrower or chunks are uneven.
+std::int64_t rows_together(std::int64_t width, std::int64_t full_width, std::int64_t chunk_tiles,
+                           std::int64_t k, std::int64_t pack);
 // ceil(width * num / den)
 std::int64_t scaled(std::int64_t width, std::int64_t num, std::int64_t den);
 // Time of one core's DMA engines to move `bytes` in descriptors of `row_bytes`.

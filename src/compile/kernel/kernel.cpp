@@ -31,6 +31,18 @@ void require_format(const KernelSpec& spec, const config::ChipSpec& chip, base::
                                          chip.name, base::name(dtype), supported));
 }
 
+// MX results need the quantize_mx instruction, which makes MXFP8 only.
+void require_quantize(const KernelSpec& spec, const config::ChipSpec& chip,
+                      base::Problems& problems) {
+  if (spec.out != base::DType::Mxfp8 && spec.out != base::DType::Mxfp4) return;
+  if (chip.vector.quantize_speedup <= 0) {
+    problems.add(spec.label(), fmt::format("VectorE of {} cannot make {} results", chip.name,
+                                           base::name(spec.out)));
+  } else if (spec.out == base::DType::Mxfp4) {
+    problems.add(spec.label(), "quantize_mx makes mxfp8 results only, not mxfp4");
+  }
+}
+
 void check(const KernelSpec& spec, const config::ChipSpec& chip) {
   base::Problems problems;
   require_positive(spec, problems, "cores", spec.cores);
@@ -40,10 +52,12 @@ void check(const KernelSpec& spec, const config::ChipSpec& chip) {
       require_positive(spec, problems, "n", spec.n);
       require_positive(spec, problems, "k", spec.k);
       require_positive(spec, problems, "batch", spec.batch);
+      require_quantize(spec, chip, problems);
       require_format(spec, chip, problems, spec.in);
       break;
     case KernelKind::Vector:
       require_positive(spec, problems, "elems", spec.elems);
+      if (spec.fn == "cast") require_quantize(spec, chip, problems);
       if (spec.rd < 0 || spec.wr < 0) problems.add(spec.label(), "negative HBM bytes");
       break;
     case KernelKind::AttentionForward:

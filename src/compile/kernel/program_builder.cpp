@@ -53,12 +53,12 @@ void CoreBuilder::emit(models::Engine engine, const models::Instruction& instruc
 }
 
 void CoreBuilder::start(models::Engine engine, const models::DmaTransfer& transfer,
-                        std::initializer_list<Semaphore> waits) {
+                        const std::vector<Wait>& waits) {
   TRN3SIM_CHECK(transfer.rows > 0 && transfer.row_bytes > 0, "an empty transfer");
   models::Instruction instruction;
   instruction.op = models::Opcode::DmaStart;
   instruction.dma = static_cast<std::int32_t>(program_->transfers.size());
-  for (const Semaphore semaphore : waits) add_wait(instruction, semaphore);
+  for (const Wait& w : waits) add_wait(instruction, w.semaphore, w.count);
   program_->transfers.push_back(transfer);
   emit(engine, instruction);
 }

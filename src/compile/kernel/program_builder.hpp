@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <vector>
 
 #include "trn3sim/base/error.hpp"
@@ -25,6 +24,13 @@ void add_wait(models::Instruction& instruction, Semaphore semaphore, std::int64_
 void add_signal(models::Instruction& instruction, Semaphore semaphore, std::int64_t count = 1);
 void add_signal(models::DmaTransfer& transfer, Semaphore semaphore, std::int64_t count = 1);
 
+// A wait for `count` tokens; one token is the usual case, so a Semaphore converts.
+struct Wait {
+  Wait(Semaphore s, std::int64_t n = 1) : semaphore(s), count(n) {}
+  Semaphore semaphore;
+  std::int64_t count;
+};
+
 class CoreBuilder {
  public:
   CoreBuilder(models::TileProgram& program, models::CoreProgram& core)
@@ -33,9 +39,9 @@ class CoreBuilder {
   // A semaphore with `tokens` at start.
   Semaphore semaphore(std::int64_t tokens = 0);
   void emit(models::Engine engine, const models::Instruction& instruction);
-  // Starts `transfer` from `engine` after one token of each of `waits` (at most three).
+  // Starts `transfer` from `engine` after `waits` (at most three).
   void start(models::Engine engine, const models::DmaTransfer& transfer,
-             std::initializer_list<Semaphore> waits = {});
+             const std::vector<Wait>& waits = {});
 
   // `body()` `trips` times: nothing for 0, no loop nodes for 1.
   template <class Body>

@@ -78,19 +78,15 @@ TEST(AttentionForward, MovesTheOperands) {
   }
 }
 
+// Four heads of 4096 causal queries per core: the engines overlap, so the array gets this share of
+// its peak (Trainium2 pays for its transposes on the array).
 TEST(AttentionForward, Overlaps) {
-  for (const Shape& x : kShapes) {
-    const KernelSpec spec = attention(x);
-    for (const auto& chip : {test::trainium3(), test::trainium2()}) {
-      const test::ProgramRun r = run(spec, chip);
-      const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
-      std::printf(
-          "%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
-          chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns,
-          r.busy_ns[0] / r.duration_ns, r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns,
-          r.busy_ns[3] / r.duration_ns, r.dma_ns / r.duration_ns, r.nodes,
-          describe_mapping(spec, chip).c_str());
-    }
+  const KernelSpec spec = attention(kShapes[0], KernelKind::AttentionForward);
+  for (const auto& [chip, least] :
+       {std::pair{test::trainium3(), 0.55}, std::pair{test::trainium2(), 0.45}}) {
+    const test::ProgramRun r = run(spec, chip);
+    const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
+    EXPECT_GT(ideal / r.duration_ns, least) << chip.name << " " << describe_mapping(spec, chip);
   }
 }
 
@@ -118,19 +114,15 @@ TEST(AttentionBackward, DoesTheVisibleWork) {
   }
 }
 
+// Four heads of 4096 causal queries per core: the engines overlap, so the array gets this share of
+// its peak (Trainium2 pays for its transposes on the array).
 TEST(AttentionBackward, Overlaps) {
-  for (const Shape& x : kShapes) {
-    const KernelSpec spec = attention(x, KernelKind::AttentionBackward);
-    for (const auto& chip : {test::trainium3(), test::trainium2()}) {
-      const test::ProgramRun r = run(spec, chip);
-      const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
-      std::printf(
-          "%s %s: %.3f of peak; busy T %.2f V %.2f S %.2f G %.2f DMA %.2f; %ld nodes\n  %s\n",
-          chip.name.c_str(), spec.label().c_str(), ideal / r.duration_ns,
-          r.busy_ns[0] / r.duration_ns, r.busy_ns[1] / r.duration_ns, r.busy_ns[2] / r.duration_ns,
-          r.busy_ns[3] / r.duration_ns, r.dma_ns / r.duration_ns, r.nodes,
-          describe_mapping(spec, chip).c_str());
-    }
+  const KernelSpec spec = attention(kShapes[0], KernelKind::AttentionBackward);
+  for (const auto& [chip, least] :
+       {std::pair{test::trainium3(), 0.85}, std::pair{test::trainium2(), 0.65}}) {
+    const test::ProgramRun r = run(spec, chip);
+    const double ideal = static_cast<double>(r.total_macs()) / 2 / 16384 / 2.4;
+    EXPECT_GT(ideal / r.duration_ns, least) << chip.name << " " << describe_mapping(spec, chip);
   }
 }
 
@@ -165,6 +157,34 @@ TEST(Attention, UnfusedMovesTheScores) {
   EXPECT_EQ(backward.stored.at("ds"), pairs * 2);
   EXPECT_EQ(backward.stored.at("dq"), 2 * 4 * 1024 * 128 * 2);
   EXPECT_EQ(backward.stored.at("dk"), 2 * 4 * 768 * 128 * 2);
+}
+
+TEST(Attention, MxFormatsAreRefusedByName) {
+  KernelSpec spec = attention(kShapes[0]);
+  spec.in = base::DType::Mxfp8;
+  try {
+    compile_kernel(spec, test::trainium3());
+    FAIL() << "expected an error";
+  } catch (const base::UserError& e) {
+    EXPECT_NE(
+        std::string(e.what()).find("attention in mxfp8 is not available; use bf16, fp16 or fp8"),
+        std::string::npos)
+        << e.what();
+  }
+}
+
+// A chip without the fast exponential, or a run that turns it off, leaves them all to ScalarE.
+TEST(AttentionForward, ExponentialsFollowTheChip) {
+  KernelSpec spec = attention({1, 8, 8, 1024, 1024, 256, false});
+  const auto count = [&](const config::ChipSpec& chip) {
+    const models::TileProgram program = compile_kernel(spec, chip);
+    return std::ranges::count(program.instructions, models::Opcode::Exponential,
+                              &models::Instruction::op);
+  };
+  EXPECT_GT(count(test::trainium3()), 0);
+  EXPECT_EQ(count(test::trainium2()), 0);
+  spec.fast_exponential = false;
+  EXPECT_EQ(count(test::trainium3()), 0);
 }
 
 TEST(Attention, BadShapesAreUserErrors) {

@@ -29,18 +29,6 @@ class ClusterKernelTest : public test::KernelTest {
     }
     const double ideal = macs / static_cast<double>(spec.cores) / 16384 / 2.4e9;
     const double seconds = base::to_seconds(run.duration);
-    const auto share = [&](models::Engine e) {
-      return base::to_seconds(run.engine_busy[static_cast<std::size_t>(e)]) / seconds /
-             static_cast<double>(spec.cores);
-    };
-    std::printf(
-        "%-60s %8.1f us %.3f of peak; T %.2f V %.2f S %.2f G %.2f; first %.1f us, drain %.1f us; "
-        "%ld instr\n",
-        spec.label().c_str(), seconds * 1e6, ideal / seconds, share(models::Engine::Tensor),
-        share(models::Engine::Vector), share(models::Engine::Scalar), share(models::Engine::Gpsimd),
-        base::to_seconds(run.first_compute) * 1e6,
-        base::to_seconds(run.duration - run.last_compute) * 1e6,
-        static_cast<long>(run.instructions));
     return ideal / seconds;
   }
 
@@ -113,9 +101,41 @@ TEST_F(ClusterKernelTest, VectorKernelsStream) {
     spec.cores = 2;
     const modules::ClusterRun run = bench.run(compile_kernel(spec, chip), base::Rate(0));
     const double rate = static_cast<double>(spec.rd + spec.wr) / base::to_seconds(run.duration);
-    std::printf("%-40s %.1f us, %.0f GB/s of 1056\n", spec.label().c_str(),
-                base::to_seconds(run.duration) * 1e6, rate * 1e-9);
     EXPECT_GT(rate, 0.7 * 1056e9) << spec.label();
+  }
+}
+
+// Odd sizes and every kind end on the detailed engines, with the HBM bytes of their programs.
+TEST_F(ClusterKernelTest, EveryKindEndsWithItsBytes) {
+  sim::KernelBench bench("bench", chip, context);
+  std::vector<KernelSpec> specs = {gemm(1, 1000, 300), gemm(500, 77, 4097), gemm(4096, 1024, 128)};
+  specs[1].epilogues = {{"gelu_bwd", 500 * 77}};
+  for (const auto kind : {KernelKind::AttentionForward, KernelKind::AttentionBackward}) {
+    specs.push_back(attention(kind, 3, 700, true));
+    specs.push_back(attention(kind, 2, 512, false));
+    specs.back().flash = false;
+    specs.push_back(attention(kind, 1, 128, true));
+    specs.back().batch = 5;
+    specs.push_back(attention(kind, 4, 300, false));
+    specs.back().kv_heads = 1;
+  }
+  for (const char* fn :
+       {"rmsnorm_bwd", "rope", "silu_mul_bwd", "adamw", "zero", "sum_squares", "embedding"}) {
+    KernelSpec spec;
+    spec.kind = KernelKind::Vector;
+    spec.fn = fn;
+    spec.elems = 1'000'003;
+    spec.rd = 5'000'001;
+    spec.wr = 3'000'001;
+    spec.cores = 2;
+    specs.push_back(spec);
+  }
+  for (const KernelSpec& spec : specs) {
+    const models::TileProgram program = compile_kernel(spec, chip);
+    const modules::ClusterRun run = bench.run(program, base::Rate(0));
+    const models::EventCounts counts = models::program_counts(program, chip);
+    EXPECT_EQ(run.hbm_read_bytes, counts.hbm_read_bytes) << spec.label();
+    EXPECT_EQ(run.hbm_write_bytes, counts.hbm_write_bytes) << spec.label();
   }
 }
 

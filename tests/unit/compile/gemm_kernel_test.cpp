@@ -3,6 +3,7 @@
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/compile/kernel.hpp"
 
+#include "compile/kernel/gemm_mapping.hpp"
 #include "support/program_interpreter.hpp"
 #include <gtest/gtest.h>
 
@@ -117,10 +118,52 @@ TEST(GemmKernel, KeepsTheArrayBusy) {
     const test::ProgramRun r = run(spec, chip);
     const double ideal = static_cast<double>(c.m * c.n * c.k) / 2 / 16384 / 2.4;
     EXPECT_GT(ideal / r.duration_ns, 0.93) << describe_mapping(spec, chip);
-    RecordProperty(spec.label(), std::to_string(ideal / r.duration_ns));
-    std::printf("%s: %.3f nodes %ld\n  %s\n", spec.label().c_str(), ideal / r.duration_ns, r.nodes,
-                describe_mapping(spec, chip).c_str());
   }
+}
+
+// The mapping's traffic is what the program moves, so its choice rests on true numbers.
+TEST(GemmKernel, MovesThePredictedTraffic) {
+  for (const auto& [m, n, k] :
+       {std::tuple{4096, 5504, 4096}, std::tuple{1, 4096, 4096}, std::tuple{300, 700, 1000},
+        std::tuple{4096, 4096, 16384}, std::tuple{256, 256, 65536}}) {
+    KernelSpec spec = gemm(m, n, k);
+    spec.accumulate = m == 4096;
+    if (spec.accumulate) spec.out = DType::Fp32;
+    const test::ProgramRun r = run(spec);
+    std::int64_t moved = 0;
+    for (const auto* by_operand : {&r.loaded, &r.stored}) {
+      for (const auto& [name, bytes] : *by_operand) moved += bytes;
+    }
+    EXPECT_EQ(moved, map_gemm(spec, test::trainium3()).traffic_bytes) << spec.label();
+  }
+}
+
+// Thin results store one row of PSUM tiles in less than a DMA issue interval: stores are merged.
+TEST(GemmKernel, ShortContractionsMergeStores) {
+  EXPECT_TRUE(map_gemm(gemm(4096, 4096, 128), test::trainium3()).merge_stores);
+  EXPECT_FALSE(map_gemm(gemm(4096, 4096, 4096), test::trainium3()).merge_stores);
+}
+
+TEST(GemmKernel, SmallestSbufIsAnErrorThatNamesTheShape) {
+  config::ChipSpec chip = test::trainium3();
+  chip.sbuf.usable_per_partition = base::Bytes(512);
+  try {
+    compile_kernel(gemm(128, 128, 128), chip);
+    FAIL() << "expected an error";
+  } catch (const base::UserError& e) {
+    EXPECT_EQ(std::string(e.what()),
+              "gemm 128x128x128 bf16: no block sizes fit into 512 bytes per SBUF partition");
+  }
+}
+
+TEST(GemmKernel, LabelsNameShapeAndEpilogues) {
+  KernelSpec spec = gemm(4096, 5504, 4096);
+  spec.epilogues = {{"silu_mul", 4096 * 2752}};
+  EXPECT_EQ(spec.label(), "gemm 4096x5504x4096 bf16 +silu_mul");
+  spec.batch = 3;
+  spec.out = DType::Fp32;
+  spec.accumulate = true;
+  EXPECT_EQ(spec.label(), "gemm 3x 4096x5504x4096 bf16->fp32 accumulate +silu_mul");
 }
 
 TEST(GemmKernel, UnsupportedFormatNamesTheSupportedOnes) {

@@ -83,21 +83,21 @@ TEST(VectorKernel, BytesNeedNotFollowTheElements) {
   }
 }
 
-// A large add is limited by DMA: at least 85 % of the 16 x 33 GB/s of each core.
+// Large kernels with few passes are limited by DMA: at least 90 % of the 16 x 33 GB/s of each core.
 TEST(VectorKernel, StreamsNearTheDmaPlateau) {
-  for (const Function& f : kFunctions) {
-    const base::DType t =
-        std::string_view(f.name) == "adamw" ? base::DType::Fp32 : base::DType::Bf16;
-    const KernelSpec spec = vec(f, 33'554'432, t);
-    const test::ProgramRun r = run(spec);
+  for (const Function& f :
+       {Function{"add", 2, 1}, Function{"copy", 1, 1}, Function{"adamw", 4, 4}}) {
+    const KernelSpec spec = vec(f, 33'554'432, base::DType::Fp32);
     const double ideal = static_cast<double>(spec.rd + spec.wr) / 2 / 528.0;
-    std::printf("%-18s of DMA plateau %.3f; vector %.2f scalar %.2f gpsimd %.2f of the time\n",
-                f.name, ideal / r.duration_ns, r.busy_ns[1] / r.duration_ns,
-                r.busy_ns[2] / r.duration_ns, r.busy_ns[3] / r.duration_ns);
-    if (std::string_view(f.name) == "add") {
-      EXPECT_GT(ideal / r.duration_ns, 0.85);
-    }
+    EXPECT_GT(ideal / run(spec).duration_ns, 0.9) << spec.label();
   }
+}
+
+// rope makes three passes over 2-byte data on VectorE: 3 x N cycles at 1.2 GHz are its time.
+TEST(VectorKernel, RopeIsLimitedByVectorE) {
+  const KernelSpec spec = vec({"rope", 1, 1}, 33'554'432, base::DType::Bf16);
+  const double ideal = 3.0 * 33'554'432 / 2 / 128 / 1.2;
+  EXPECT_NEAR(ideal / run(spec).duration_ns, 1.0, 0.05);
 }
 
 TEST(VectorKernel, UnknownFunctionHasASuggestion) {

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "compile/kernel/attention_forward_plan.hpp"
+
+#include <algorithm>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/models/engine_cost.hpp"
+
+#include <fmt/format.h>
+
+namespace trn3sim::compile {
+namespace {
+
+using models::Engine;
+using models::Instruction;
+using models::Opcode;
+using models::Space;
+
+constexpr std::int64_t kLanes = 128;
+
+std::int64_t picoseconds(const std::vector<Instruction>& list, Engine engine,
+                         const config::ChipSpec& chip) {
+  std::int64_t cycles = 0;
+  for (const Instruction& i : list) cycles += models::instruction_cost(i, engine, chip).cycles;
+  return base::cycles_time(cycles, models::engine_clock(chip, engine)).count() / 1000;
+}
+
+// The division of work that loads the busiest engine least.
+Balance balance_of(const KernelSpec& spec, const config::ChipSpec& chip, std::int64_t width) {
+  const bool fast = spec.fast_exponential && chip.vector.exponential_speedup > 0;
+  Balance best;
+  for (const std::int64_t eighths : {8, 6, 4, 2, 0}) {
+    if (eighths < 8 && !fast) continue;
+    for (const Engine copier : {Engine::Scalar, Engine::Gpsimd}) {
+      for (const Engine rescaler : {Engine::Vector, Engine::Gpsimd}) {
+        Balance b{eighths, copier, rescaler, 0};
+        const std::int64_t scalar_width = width * eighths / 8;
+        std::array<std::int64_t, models::kEngines> load{};
+        const auto add = [&](Engine e, const std::vector<Instruction>& list) {
+          load[static_cast<std::size_t>(e)] += picoseconds(list, e, chip);
+        };
+        add(Engine::Vector, maximum(kLanes, width));
+        if (eighths < 8) {
+          add(Engine::Vector, {lane(Opcode::Exponential, Space::Psum, base::DType::Fp32, kLanes,
+                                    width - scalar_width)});
+        }
+        add(Engine::Scalar, scalar_exponentials(kLanes, scalar_width));
+        add(copier, {lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, kLanes, width)});
+        add(rescaler, {lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, kLanes, spec.d)});
+        b.bound_ps = *std::ranges::max_element(load);
+        if (best.bound_ps == 0 || b.bound_ps < best.bound_ps) best = b;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<models::Instruction> scalar_exponentials(std::int64_t rows, std::int64_t width) {
+  if (width == 0) return {};
+  Instruction exponentials =
+      lane(Opcode::ActivationReduce, Space::Psum, base::DType::Fp32, rows, width);
+  exponentials.transcendental = true;
+  Instruction scale = lane(Opcode::Activation, Space::Sbuf, base::DType::Fp32, rows, 1);
+  scale.transcendental = true;
+  return {scale, exponentials};
+}
+
+std::vector<models::Instruction> maximum(std::int64_t rows, std::int64_t width) {
+  Instruction running = lane(Opcode::TensorTensor, Space::Sbuf, base::DType::Fp32, rows, 1);
+  running.two_inputs_sbuf = true;
+  return {lane(Opcode::TensorReduce, Space::Psum, base::DType::Fp32, rows, width), running};
+}
+
+ForwardPlan plan_forward(const KernelSpec& spec, const config::ChipSpec& chip) {
+  ForwardPlan plan;
+  plan.key_tile = chip.tensor.moving_max;
+  plan.balance = balance_of(spec, chip, plan.key_tile);
+  if (spec.d > plan.key_tile) {
+    throw base::UserError(spec.label(),
+                          fmt::format("head size {} exceeds {}", spec.d, plan.key_tile));
+  }
+  std::int64_t keys = 0, tiles = 0;
+  for (const AttentionShare& s : divide_attention(spec, true)) {
+    keys = std::max(keys, s.keys);
+    tiles = std::max(tiles, static_cast<std::int64_t>(s.tiles.size()));
+  }
+  const auto bytes = [&](std::int64_t elements) { return base::storage_bytes(spec.in, elements); };
+  const std::int64_t depth = (spec.d + kLanes - 1) / kLanes;  // partition tiles of a head
+  const std::int64_t key_bytes = bytes(keys * depth) + bytes((keys + kLanes - 1) / kLanes * spec.d);
+  const std::int64_t rest =
+      kQueryRing * bytes(std::min(kQueryChunk, tiles) * kQueryTile * depth) +
+      kAhead * plan.key_tile * 2 + 2 * plan.key_tile * 2 +  // P, its transposes
+      2 * spec.d * 4 + kOutputs * base::storage_bytes(spec.out, spec.d) + 2 * tiles * 4;
+  // Scores run kAhead tiles ahead of P V: with few tiles per group that reaches into later groups,
+  // whose keys must not wait for values that are still in use.
+  std::int64_t least = 1;
+  for (const AttentionShare& s : divide_attention(spec, true)) {
+    std::int64_t items = 0;
+    for (const QueryTile& t : s.tiles) items += (t.keys + plan.key_tile - 1) / plan.key_tile;
+    for (const std::int64_t heads : s.groups) {
+      if (items * heads < kAhead)
+        least = std::max(least, 1 + (kAhead + items * heads - 1) / (items * heads));
+    }
+  }
+  for (const std::int64_t buffers : {std::max<std::int64_t>(2, least), least}) {
+    plan.key_buffers = buffers;
+    plan.sbuf = buffers * key_bytes + rest;
+    if (plan.sbuf <= chip.sbuf.usable_per_partition.count()) return plan;
+  }
+  throw base::UserError(spec.label(),
+                        fmt::format("keys and values of a head need {} bytes per SBUF "
+                                    "partition; {} are usable",
+                                    plan.sbuf, chip.sbuf.usable_per_partition.count()));
+}
+
+}  // namespace trn3sim::compile

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers and division of the element work of forward flash attention.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compile/kernel/attention_plan.hpp"
+
+namespace trn3sim::compile {
+
+inline constexpr std::int64_t kAhead = 4;      // tiles that scores run ahead of P V
+inline constexpr std::int64_t kOutputs = 4;    // SBUF buffers of finished query tiles
+inline constexpr std::int64_t kQueryRing = 3;  // query chunks
+
+// Who does what: shares of the exponentials in eighths of a tile.
+struct Balance {
+  std::int64_t scalar_eighths = 8;
+  models::Engine copier = models::Engine::Scalar, rescaler = models::Engine::Vector;
+  std::int64_t bound_ps = 0;  // time per tile of the busiest of the three engines, picoseconds
+};
+
+struct ForwardPlan {
+  std::int64_t key_tile = 512;
+  std::int64_t key_buffers = 2;  // heads whose keys and values fit
+  std::int64_t sbuf = 0;
+  Balance balance;
+};
+
+// Instructions per tile of [rows x width] scores: rescale factor and ScalarE's exponentials (none
+// for width 0); row maximum and new running maximum.
+std::vector<models::Instruction> scalar_exponentials(std::int64_t rows, std::int64_t width);
+std::vector<models::Instruction> maximum(std::int64_t rows, std::int64_t width);
+
+// Throws base::UserError if the head does not fit.
+ForwardPlan plan_forward(const KernelSpec& spec, const config::ChipSpec& chip);
+
+}  // namespace trn3sim::compile
