@@ -20,7 +20,7 @@ topology::Graph row() {
   topology::Graph g;
   for (int i = 0; i < 3; ++i) {
     topology::Node n;
-    n.name = "n" + std::to_string(i);
+    n.name = std::to_string(i);
     g.add_node(n);
   }
   g.add_link({topology::LinkKind::OnDie, "n0->n1", topology::NodeId{0}, topology::NodeId{1}, Rate(kOneBytePerFs), Time(10)});

@@ -88,18 +88,24 @@ TEST_F(MachineTest, SendAndReceiveMeet) {
                         c.dma.start_latency + c.dma.completion).count());
 }
 
-TEST_F(MachineTest, AMissingSenderIsADeadlockNotAHang) {
+TEST_F(MachineTest, AWaitingCycleIsADeadlockNotAHang) {
+  // Rank 1 receives before it sends, and so does rank 0: both wait for ever.
   try {
-    run(R"({"op":"recv","id":"r","peer":"tp-1","bytes":1,"tag":0,"when":{"tp":1}})" "\n");
+    run(R"({"op":"recv","id":"r0","peer":"tp+1","bytes":1,"tag":0,"when":{"tp":0}})" "\n"
+        R"({"op":"recv","id":"r1","peer":"tp-1","bytes":1,"tag":0,"when":{"tp":1}})" "\n"
+        R"({"op":"send","id":"s0","peer":"tp+1","bytes":1,"tag":0,"when":{"tp":0},"deps":["r0"]})" "\n"
+        R"({"op":"send","id":"s1","peer":"tp-1","bytes":1,"tag":0,"when":{"tp":1},"deps":["r1"]})" "\n");
     FAIL();
   } catch (const base::UserError& e) {
-    EXPECT_NE(std::string(e.what()).find("rank 1: recv from rank 0 tag 0"), std::string::npos) << e.what();
+    const std::string text = e.what();
+    EXPECT_NE(text.find("deadlock at 0 ns: rank 0: recv from rank 1 tag 0"), std::string::npos) << text;
+    EXPECT_NE(text.find("op s1 (line 5) waits for r1"), std::string::npos) << text;
   }
 }
 
 TEST_F(MachineTest, DelaysAndHostTransfersAreHostTime) {
   const auto r = run(R"({"op":"delay","id":"d","ns":5000})" "\n"
-                     R"({"op":"mem","id":"m","kind":"load","space":"host","bytes":1000000,"deps":["d"]})" "\n");
+                     R"({"op":"mem","id":"m","dir":"load","space":"host","bytes":1000000,"deps":["d"]})" "\n");
   const auto& host = spec.system.chip.host;
   // Four ranks share the chip's PCIe link: 4 x 1 MB one after another, then the latency.
   const base::Time transfer = base::transfer_time(base::Bytes(1'000'000), host.pcie);

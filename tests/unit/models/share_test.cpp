@@ -12,11 +12,13 @@ using base::Bytes;
 using base::Rate;
 using base::Time;
 
-// A kernel of 1000 bytes that takes 100 fs at 10 B/fs and 200 fs at 5 B/fs (bytes/rate below).
+constexpr std::int64_t kNs = 1'000'000;  // femtoseconds; remaining work rounds up by less than 1 fs
+
+// A kernel that takes 100 ns at rate 10 and 200 ns at rate 5.
 KernelProfile streaming() {
   KernelProfile p;
-  p.duration = Time(100);
-  p.curve = {{Rate(5), Time(200)}, {Rate(10), Time(100)}};
+  p.duration = Time(100 * kNs);
+  p.curve = {{Rate(5), Time(200 * kNs)}, {Rate(10), Time(100 * kNs)}};
   p.counts.hbm_read_bytes = 1000;
   return p;
 }
@@ -34,12 +36,12 @@ TEST(WaterFill, LargeDemandsShareWhatSmallOnesLeave) {
 TEST(ShareModel, AKernelAloneTakesItsProfileExactly) {
   const KernelProfile p = streaming();
   ShareModel share(Rate(10));
-  const auto k = share.add_kernel(Time(1000), p, Time(0));
-  EXPECT_EQ(share.next_end(), Time(1100));
+  const auto k = share.add_kernel(Time(1000 * kNs), p, Time(0));
+  EXPECT_EQ(share.next_end(), Time(1100 * kNs));
   std::vector<ShareModel::Handle> done;
-  share.take_finished(Time(1099), done);
+  share.take_finished(Time(1100 * kNs - 1), done);
   EXPECT_TRUE(done.empty());
-  share.take_finished(Time(1100), done);
+  share.take_finished(Time(1100 * kNs), done);
   EXPECT_EQ(done, (std::vector<ShareModel::Handle>{k}));
   EXPECT_EQ(share.next_end(), base::kTimeMax);
 }
@@ -47,8 +49,8 @@ TEST(ShareModel, AKernelAloneTakesItsProfileExactly) {
 TEST(ShareModel, HiddenWorkIsNotDoneAgain) {
   const KernelProfile p = streaming();
   ShareModel share(Rate(10));
-  share.add_kernel(Time(0), p, Time(40));
-  EXPECT_EQ(share.next_end(), Time(60));
+  share.add_kernel(Time(0), p, Time(40 * kNs));
+  EXPECT_NEAR(static_cast<double>(share.next_end().count()), 60.0 * kNs, 1);
 }
 
 TEST(ShareModel, AFlowSlowsTheKernelWhileItLasts) {
@@ -56,20 +58,20 @@ TEST(ShareModel, AFlowSlowsTheKernelWhileItLasts) {
   ShareModel share(Rate(10));
   share.add_kernel(Time(0), p, Time(0));
   // Half done at 50. A flow that wants 5 halves the rate: the other half takes 100 instead of 50.
-  const auto flow = share.add_flow(Time(50), Rate(5));
+  const auto flow = share.add_flow(Time(50 * kNs), Rate(5));
   EXPECT_EQ(share.granted(flow), Rate(5));
-  EXPECT_EQ(share.next_end(), Time(150));
+  EXPECT_NEAR(static_cast<double>(share.next_end().count()), 150.0 * kNs, 1);
   // It leaves at 100, half of the half done: 25 fs at full speed remain.
-  share.remove_flow(Time(100), flow);
-  EXPECT_EQ(share.next_end(), Time(125));
+  share.remove_flow(Time(100 * kNs), flow);
+  EXPECT_NEAR(static_cast<double>(share.next_end().count()), 125.0 * kNs, 1);
 }
 
 TEST(ShareModel, SettlingAtTheSameTimeChangesNothing) {
   const KernelProfile p = streaming();
   ShareModel share(Rate(10));
   share.add_kernel(Time(0), p, Time(0));
-  for (int i = 0; i < 10; ++i) share.remove_flow(Time(30), share.add_flow(Time(30), Rate(5)));
-  EXPECT_EQ(share.next_end(), Time(100));
+  for (int i = 0; i < 10; ++i) share.remove_flow(Time(30 * kNs), share.add_flow(Time(30 * kNs), Rate(5)));
+  EXPECT_NEAR(static_cast<double>(share.next_end().count()), 100.0 * kNs, 1);
 }
 
 TEST(ShareModel, TwoKernelsShareAndFinishTogether) {
@@ -77,9 +79,9 @@ TEST(ShareModel, TwoKernelsShareAndFinishTogether) {
   ShareModel share(Rate(10));
   share.add_kernel(Time(0), p, Time(0));
   share.add_kernel(Time(0), p, Time(0));
-  EXPECT_EQ(share.next_end(), Time(200));  // 5 B/fs each
+  EXPECT_NEAR(static_cast<double>(share.next_end().count()), 200.0 * kNs, 1);  // 5 B/fs each
   std::vector<ShareModel::Handle> done;
-  share.take_finished(Time(200), done);
+  share.take_finished(Time(200 * kNs + 1), done);
   EXPECT_EQ(done.size(), 2U);
 }
 
