@@ -104,10 +104,28 @@ std::string output_file(const po::variables_map& values) {
   return file;
 }
 
+// "0,5": chip numbers. The configuration says later which there are.
+std::vector<std::int64_t> chips_of(const po::variables_map& values) {
+  std::vector<std::int64_t> chips;
+  std::string text = text_of(values, "detailed-chips");
+  if (text.empty()) return chips;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::int64_t chip = 0;
+    const auto [stop, error] = std::from_chars(text.data() + begin, text.data() + end, chip);
+    if (error != std::errc() || stop != text.data() + end || chip < 0)
+      fail(fmt::format("--detailed-chips is \"{}\", expected chip numbers such as 0,5", text));
+    chips.push_back(chip);
+    begin = end + 1;
+  }
+  return chips;
+}
+
 Command parse_simulate(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("help,h", "")("version", "")("quiet,q", "");
-  for (const char* name : {"config", "trace", "compile", "format", "out"}) {
+  for (const char* name :
+       {"config", "trace", "compile", "format", "out", "fidelity", "detailed-chips"}) {
     options.add_options()(name, po::value<std::string>(), "");
   }
   options.add_options()("set", po::value<Arguments>()->composing(), "");
@@ -148,7 +166,39 @@ Command parse_simulate(const Arguments& arguments) {
   simulate.format = format_of(values);
   simulate.out = text_of(values, "out");
   simulate.quiet = values.count("quiet") > 0;
+  const std::string fidelity = choice(values, "fidelity", {"profiled", "detailed"});
+  simulate.detailed = fidelity == "detailed";
+  simulate.detailed_chips = chips_of(values);
+  if (!fidelity.empty() && !simulate.detailed_chips.empty())
+    fail("--detailed-chips chooses the chips in full detail, --fidelity says it of all: give one");
   return simulate;
+}
+
+Command parse_fidelity(const Arguments& arguments) {
+  po::options_description options;
+  options.add_options()("help,h", "");
+  for (const char* name : {"config", "trace", "compile", "format"})
+    options.add_options()(name, po::value<std::string>(), "");
+  options.add_options()("set", po::value<Arguments>()->composing(), "");
+  Arguments words;
+  const po::variables_map values =
+      parse_options(arguments, options, words, "trn3sim fidelity --help");
+  if (values.count("help") > 0) return ShowText{kFidelityHelp};
+  if (!words.empty())
+    fail(fmt::format("unexpected \"{}\"; files are given as --config FILE and --trace FILE",
+                     words[0]));
+  Fidelity fidelity;
+  for (const char* name : {"config", "trace", "compile"}) {
+    const std::string text = text_of(values, name);
+    if (text.empty() && std::string_view(name) != "compile")
+      fail(fmt::format("--{} FILE is missing; see trn3sim fidelity --help", name));
+    if (!text.empty()) fidelity.arguments.push_back(fmt::format("--{}={}", name, text));
+  }
+  if (values.count("set") > 0)
+    for (const std::string& set : values["set"].as<Arguments>())
+      fidelity.arguments.push_back("--set=" + set);
+  fidelity.format = format_of(values);
+  return fidelity;
 }
 
 Command parse_llama(const Arguments& arguments) {
@@ -238,9 +288,10 @@ std::string version() {
 
 Command parse(const Arguments& arguments) {
   if (!arguments.empty() && !arguments.front().empty() && arguments.front().front() != '-') {
-    static const Arguments kCommands = {"trace", "help"};
+    static const Arguments kCommands = {"trace", "fidelity", "help"};
     const std::string& command = arguments.front();
     if (command == "help") return ShowText{kHelp};
+    if (command == "fidelity") return parse_fidelity({arguments.begin() + 1, arguments.end()});
     if (command != "trace") {
       fail(fmt::format("unknown command \"{}\"{}; see trn3sim --help", command,
                        base::did_you_mean(command, kCommands)));

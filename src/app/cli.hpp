@@ -25,6 +25,14 @@ struct Simulate {
   Format format = Format::Text;
   std::string out;  // directory; empty: none
   bool quiet = false;
+  bool detailed = false;                     // --fidelity detailed
+  std::vector<std::int64_t> detailed_chips;  // --detailed-chips
+};
+
+// trn3sim fidelity --config FILE --trace FILE
+struct Fidelity {
+  std::vector<std::string> arguments;  // that both runs get
+  Format format = Format::Text;
 };
 
 // trn3sim trace gen llama
@@ -56,7 +64,7 @@ struct TraceCheck {
 };
 
 using Command =
-    std::variant<ShowText, Simulate, GenerateLlama, GenerateSynthetic, TraceInfo, TraceCheck>;
+    std::variant<ShowText, Simulate, Fidelity, GenerateLlama, GenerateSynthetic, TraceInfo, TraceCheck>;
 
 // `arguments` without the program's name. Throws base::UserError (place "command line") with a
 // suggestion for unknown commands and options.

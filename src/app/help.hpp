@@ -16,6 +16,12 @@ Simulate a step
     --format FORMAT     text (default) or json: what goes to standard output
     --out DIR           also write results.json, run_info.json and CSV tables there
     --quiet             no progress on the terminal
+    --fidelity LEVEL    profiled (default): kernels run in detail once and are replayed; detailed:
+                        every instruction of every kernel runs on the machine
+    --detailed-chips N,...    detailed on these chips, profiled elsewhere
+
+How good the profiles are for a workload
+  trn3sim fidelity --config FILE --trace FILE [options]
 
 Make and look at workloads
   trn3sim trace gen llama --help
@@ -39,6 +45,21 @@ Examples
 
 Exit codes: 0 done; 1 a check that you asked for failed; 2 a mistake in input or options; 3 a bug of
 trn3sim (a failed physics check is one). --version prints the version.
+)";
+
+inline constexpr const char* kFidelityHelp =
+    R"(trn3sim fidelity: how far replayed kernel profiles are from full detail on a workload.
+
+  trn3sim fidelity --config FILE --trace FILE [options]
+    --set PATH=VALUE    override one number; repeatable
+    --compile LEVEL     stock, tuned (default) or ideal
+    --format FORMAT     text (default) or json
+
+Runs the step twice, profiled and detailed, and compares the mean time per execution of each kernel
+and the step. The detailed run takes longer: use few layers and micro-batches.
+
+Example
+  trn3sim fidelity --config chip1.json --trace my.trace
 )";
 
 inline constexpr const char* kTraceHelp = R"(trn3sim trace: make and look at workloads.

@@ -19,6 +19,7 @@
 
 #include "app/cli.hpp"
 #include "app/exit_code.hpp"
+#include "app/fidelity.hpp"
 #include "app/output.hpp"
 #include "app/progress.hpp"
 #include "app/trace_commands.hpp"
@@ -45,7 +46,8 @@ int report_run(const Simulate& options, const config::RunSpec& run, const stats:
 }
 
 int simulate(const Simulate& options) {
-  const config::RunSpec run = config::load_run(options.config, options.overrides);
+  config::RunSpec run = config::load_run(options.config, options.overrides);
+  config::choose_detailed_chips(run, options.detailed, options.detailed_chips);
   const topology::Graph graph = topology::build(run.system);
   const trace::Program program = trace::read(config::find_trace(options.trace));
   const compile::Plan plan = compile::place(program, graph, run);
@@ -92,6 +94,7 @@ int run(const Command& command) {
     print(show->text);
     return kOk;
   }
+  if (const auto* options = std::get_if<Fidelity>(&command)) return fidelity(*options);
   if (const auto* options = std::get_if<GenerateLlama>(&command)) return generate_llama(*options);
   if (const auto* options = std::get_if<GenerateSynthetic>(&command))
     return generate_synthetic(*options);

@@ -33,9 +33,9 @@ void compact(std::vector<T>& items, std::size_t& head) {
 
 }  // namespace
 
-DmaEngine::DmaEngine(const config::DmaSpec& spec)
-    : spec_(spec), rings_(static_cast<std::size_t>(spec.queues_per_engine)) {
-  TRN3SIM_CHECK(spec.queues_per_engine > 0 && spec.queues_per_engine <= 64, "1 to 64 queues");
+DmaEngine::DmaEngine(const config::DmaSpec& spec, std::int32_t extra_queues)
+    : spec_(spec), rings_(static_cast<std::size_t>(spec.queues_per_engine + extra_queues)) {
+  TRN3SIM_CHECK(!rings_.empty() && rings_.size() <= 64, "1 to 64 queues");
   TRN3SIM_CHECK(spec.plateau_rate <= spec.bus_rate, "the plateau cannot exceed the bus rate");
   TRN3SIM_CHECK(spec.outstanding > 0, "at least one descriptor in flight");
   overhead_ = base::transfer_time(spec.packet, spec.plateau_rate) -
@@ -46,7 +46,7 @@ void DmaEngine::reset() {
   for (Ring& r : rings_) {
     r.parts.clear();
     r.head = 0;
-    r.rows_done = r.row_offset = 0;
+    r.rows_done = r.row_offset = r.packets = 0;
     r.may_start = r.gate = r.all_moved = base::Time(0);
   }
   occupied_ = 0;
@@ -136,13 +136,15 @@ DmaPacket DmaEngine::start(base::Time now) {
     }
   }
   p.last = ring.rows_done == part.rows;
+  if (part.pace.count() > 0)
+    ring.gate = std::max(ring.gate, part.eligible + part.pace * ++ring.packets);
   const base::Time busy = packet_time(p.bytes, p.descriptors, part.write, part.accumulate);
   busy_ += busy;
   bus_free_ = p.moved = now + busy;
   if (p.last) {
     // The semaphore write of the part goes through the same ring before the next part.
     ring.may_start = std::max(ring.may_start, bus_free_ + spec_.completion);
-    ring.rows_done = ring.row_offset = 0;
+    ring.rows_done = ring.row_offset = ring.packets = 0;
     ++ring.head;
     compact(ring.parts, ring.head);
     if (ring.parts.empty())

@@ -12,6 +12,8 @@ namespace trn3sim::models {
 namespace {
 
 constexpr std::int64_t kAlignment = 4096;
+constexpr std::int64_t kForeignRings = 16; // rings of an engine for foreign transfers
+constexpr std::int64_t kMostQueues = 64;   // rings that an engine can have
 
 std::int64_t align_down(std::int64_t bytes) {
   return bytes / kAlignment * kAlignment;
@@ -24,35 +26,46 @@ bool later(const DmaCompletion& a, const DmaCompletion& b) {
 }  // namespace
 
 bool DmaGroup::Activation::operator>(const Activation& o) const {
-  return std::tie(trigger.at, trigger.core, trigger.engine, order) >
-         std::tie(o.trigger.at, o.trigger.core, o.trigger.engine, o.order);
+  return std::tie(trigger.at, trigger.job, trigger.core, trigger.engine, order) >
+         std::tie(o.trigger.at, o.trigger.job, o.trigger.core, o.trigger.engine, o.order);
 }
 
 DmaGroup::DmaGroup(const config::ChipSpec& chip)
-    : chip_(&chip), per_core_(static_cast<std::int32_t>(chip.dma.engines)) {
+    : chip_(&chip),
+      per_core_(static_cast<std::int32_t>(chip.dma.engines)),
+      foreign_queues_(static_cast<std::int32_t>(
+          std::clamp<std::int64_t>(kMostQueues - chip.dma.queues_per_engine, 0, kForeignRings))) {
   const std::int64_t engines = chip.dma.engines * chip.cores_per_stack();
-  for (std::int64_t e = 0; e < engines; ++e) engines_.emplace_back(chip.dma);
+  for (std::int64_t e = 0; e < engines; ++e) engines_.emplace_back(chip.dma, foreign_queues_);
 }
 
-void DmaGroup::load(const TileProgram& program) {
-  program_ = &program;
+void DmaGroup::reset() {
   for (DmaEngine& e : engines_) e.reset();
+  jobs_.clear();
   activations_.clear();
   completions_.clear();
   live_.clear();
   free_live_.clear();
   order_ = 0;
-  base_.clear();
-  cursor_.clear();
-  std::int64_t address = 0;
+}
+
+void DmaGroup::load(std::int32_t index, const TileProgram& program, std::int32_t first_core,
+                    std::int64_t address) {
+  if (jobs_.size() <= std::size_t(index)) jobs_.resize(std::size_t(index) + 1);
+  Job& job = jobs_[std::size_t(index)];
+  job.program = &program;
+  job.first_core = first_core;
+  job.base.clear();
+  job.cursor.clear();
   for (const Operand& o : program.operands) {
-    base_.push_back(address);
+    job.base.push_back(address);
     address += align_down(o.bytes + kAlignment - 1);
   }
   const auto cores = static_cast<std::int64_t>(program.cores.size());
   for (std::int64_t core = 0; core < cores; ++core)
-    for (const Operand& o : program.operands) cursor_.push_back(align_down(o.bytes * core / cores));
-  first_touch_.assign(program.operands.size(), base::kTimeMax);
+    for (const Operand& o : program.operands)
+      job.cursor.push_back(align_down(o.bytes * core / cores));
+  job.first_touch.assign(program.operands.size(), base::kTimeMax);
   for (const DmaTransfer& t : program.transfers) {
     TRN3SIM_CHECK(t.operand >= 0 && std::size_t(t.operand) < program.operands.size(),
                   "a transfer names no operand");
@@ -66,24 +79,58 @@ void DmaGroup::post(const DmaTrigger& trigger) {
   std::push_heap(activations_.begin(), activations_.end(), std::greater<>());
 }
 
+std::int32_t DmaGroup::take_live(const Live& live) {
+  if (free_live_.empty()) {
+    live_.push_back(live);
+    return static_cast<std::int32_t>(live_.size()) - 1;
+  }
+  const std::int32_t index = free_live_.back();
+  free_live_.pop_back();
+  live_[std::size_t(index)] = live;
+  return index;
+}
+
+// Whole packets, equal shares in consecutive pieces of the region.
+void DmaGroup::inject(base::Time now, const ForeignTransfer& t) {
+  TRN3SIM_CHECK(t.bytes.count() > 0 && t.rate.count() > 0, "empty foreign transfer");
+  const std::int64_t packet = chip_->dma.packet.count();
+  const std::int64_t packets = (t.bytes.count() + packet - 1) / packet;
+  const std::int32_t engines = per_core_ * t.cores;
+  const std::int32_t live = take_live(
+      {kForeignJob, t.first_core, t.id, 0, base::Time(0), t.after - chip_->dma.completion});
+  const auto last_queue = static_cast<std::int32_t>(chip_->dma.queues_per_engine) - 1;
+  const std::int32_t queue =
+      foreign_queues_ > 0 ? last_queue + 1 + t.queue % foreign_queues_ : last_queue;
+  for (std::int32_t e = 0; e < engines; ++e) {
+    const std::int64_t first = packets * e / engines;
+    const std::int64_t end = packets * (e + 1) / engines;
+    if (first == end) continue;
+    DmaPart part;
+    part.live = live;
+    part.address = t.address + first * packet;
+    part.rows = end - first;
+    part.row_bytes = std::min(packet, t.bytes.count());
+    part.write = t.write;
+    part.eligible = now;
+    part.pace = base::Time(base::transfer_time(t.bytes, t.rate).count() / (end - first));
+    ++live_[std::size_t(live)].parts;
+    engines_[std::size_t(t.first_core * per_core_ + e)].enqueue(queue, part);
+  }
+}
+
 void DmaGroup::activate(const DmaTrigger& trigger) {
-  const DmaTransfer& t = program_->transfers[std::size_t(trigger.transfer)];
+  Job& job = jobs_[std::size_t(trigger.job)];
+  const DmaTransfer& t = job.program->transfers[std::size_t(trigger.transfer)];
   const auto operand = std::size_t(t.operand);
   const std::int64_t bytes = std::int64_t{t.rows} * t.row_bytes;
-  std::int64_t& cursor = cursor_[std::size_t(trigger.core) * base_.size() + operand];
-  if (cursor + bytes > program_->operands[operand].bytes) cursor = 0;
-  const std::int64_t address = base_[operand] + cursor;
+  std::int64_t& cursor = job.cursor[std::size_t(trigger.core) * job.base.size() + operand];
+  if (cursor + bytes > job.program->operands[operand].bytes) cursor = 0;
+  const std::int64_t address = job.base[operand] + cursor;
   cursor += bytes;
 
-  std::int32_t live;
-  if (free_live_.empty()) {
-    live = static_cast<std::int32_t>(live_.size());
-    live_.emplace_back();
-  } else {
-    live = free_live_.back();
-    free_live_.pop_back();
-  }
-  live_[std::size_t(live)] = {trigger.core, trigger.transfer, 0, base::Time(0)};
+  const std::int32_t live =
+      take_live({trigger.job, trigger.core, trigger.transfer, 0, base::Time(0), base::Time(0)});
+  const std::int32_t first_engine = (job.first_core + trigger.core) * per_core_;
   // Rows belong to engines by partition: consecutive rows, equal shares.
   for (std::int32_t e = 0; e < per_core_; ++e) {
     const std::int64_t first = std::int64_t{t.rows} * e / per_core_;
@@ -98,7 +145,7 @@ void DmaGroup::activate(const DmaTrigger& trigger) {
     part.accumulate = t.accumulate;
     part.eligible = trigger.at + chip_->dma.start_latency;
     ++live_[std::size_t(live)].parts;
-    engines_[std::size_t(trigger.core * per_core_ + e)].enqueue(t.queue, part);
+    engines_[std::size_t(first_engine + e)].enqueue(t.queue, part);
   }
 }
 
@@ -106,9 +153,18 @@ void DmaGroup::finish_part(std::int32_t live, base::Time at) {
   Live& l = live_[std::size_t(live)];
   l.done = std::max(l.done, at);
   if (--l.parts > 0) return;
-  completions_.push_back({l.done, l.core, l.transfer, order_++});
+  completions_.push_back({l.done + l.shift, l.core, l.transfer, order_++, l.job});
   std::push_heap(completions_.begin(), completions_.end(), later);
   free_live_.push_back(live);
+}
+
+void DmaGroup::touch(const DmaPacket& packet, base::Time now) {
+  const Live& live = live_[std::size_t(packet.live)];
+  if (live.job == kForeignJob) return;
+  Job& job = jobs_[std::size_t(live.job)];
+  base::Time& touched =
+      job.first_touch[std::size_t(job.program->transfers[std::size_t(live.transfer)].operand)];
+  touched = std::min(touched, now);
 }
 
 void DmaGroup::advance(base::Time now, Memory& memory, std::vector<DmaCompletion>& done) {
@@ -121,9 +177,7 @@ void DmaGroup::advance(base::Time now, Memory& memory, std::vector<DmaCompletion
   for (DmaEngine& engine : engines_)
     while (engine.next() <= now) {
       const DmaPacket p = engine.start(now);
-      base::Time& touched = first_touch_[std::size_t(
-          program_->transfers[std::size_t(live_[std::size_t(p.live)].transfer)].operand)];
-      touched = std::min(touched, now);
+      touch(p, now);
       base::Time memory_done;
       if (p.read_modify_write) memory_done = memory.access(now, p.address, p.bytes, false);
       memory_done = std::max(memory_done, memory.access(now, p.address, p.bytes, p.write));

@@ -20,14 +20,18 @@ EngineStream::EngineStream(const config::ChipSpec& chip, Engine engine, std::int
       dma_latency_(chip.sync.dma_to_engine),
       pipeline_(chip.tensor.fill_cycles, chip.tensor.background_transpose) {}
 
-EngineStream::Op EngineStream::decode(const Instruction& instruction) const {
+EngineStream::Op EngineStream::decode(const TileProgram& program,
+                                      const Instruction& instruction) const {
   Op op;
   op.op = instruction.op;
   op.cycles = instruction_cost(instruction, engine_, *chip_).cycles;
   op.dma = instruction.dma;
-  if (instruction.op == Opcode::DmaStart)
+  if (instruction.op == Opcode::DmaStart) {
     op.kind = Kind::Dma;
-  else if (instruction.op == Opcode::Nop)
+    const DmaTransfer& t = program.transfers.at(std::size_t(instruction.dma));
+    op.prefetchable = t.direction == DmaDirection::HbmToSbuf &&
+                      program.operands.at(std::size_t(t.operand)).weight;
+  } else if (instruction.op == Opcode::Nop)
     op.kind = Kind::Nop;
   else
     op.kind = engine_ == Engine::Tensor ? Kind::Tensor : Kind::Lane;
@@ -38,7 +42,8 @@ EngineStream::Op EngineStream::decode(const Instruction& instruction) const {
   return op;
 }
 
-void EngineStream::load(const TileProgram& program, const CoreProgram& core) {
+void EngineStream::load(const TileProgram& program, const CoreProgram& core, bool hold) {
+  hold_ = hold;
   nodes_ = core.streams[static_cast<std::size_t>(engine_)];
   execution_counts(program, nodes_);  // checks the loops
   ops_.clear();
@@ -48,7 +53,7 @@ void EngineStream::load(const TileProgram& program, const CoreProgram& core) {
     std::int32_t& index = op_of[std::size_t(node.index)];
     if (index < 0) {
       index = static_cast<std::int32_t>(ops_.size());
-      ops_.push_back(decode(program.instructions[std::size_t(node.index)]));
+      ops_.push_back(decode(program, program.instructions[std::size_t(node.index)]));
     }
     node.index = index;
   }
@@ -61,6 +66,11 @@ void EngineStream::load(const TileProgram& program, const CoreProgram& core) {
   position_ = 0;
   free_ = end_ = busy_ = executed_ = last_compute_ = 0;
   first_compute_ = -1;
+}
+
+void EngineStream::release(base::Time at) {
+  hold_ = false;
+  free_ = std::max(free_, edges_.edge_at_or_after(at));
 }
 
 void EngineStream::occupy(std::int64_t start, std::int64_t end) {
@@ -109,6 +119,7 @@ std::uint32_t EngineStream::run(SemaphoreBank& semaphores, std::vector<DmaTrigge
       continue;
     }
     const Op& op = ops_[std::size_t(node.index)];
+    if (hold_ && !op.prefetchable) return woken;
     for (unsigned w = 0; w < op.waits; ++w)
       if (!semaphores.ready(op.wait[w].id, op.wait[w].count)) return woken;
     std::int64_t ready = free_;

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::int32_t kPointToPoint = -1;  // Message::set of send and recv ops
 constexpr std::uint64_t kStreams = 64;      // messages of one rank order by set within this
+// Traffic of a message's ends: kinds of one group set have queues of their own.
+constexpr std::int32_t kDeparture = 0, kArrival = 1, kOperand = 2, kKinds = 3;
 
 }  // namespace
 
@@ -68,7 +70,7 @@ void CcCore::begin(std::int32_t set) {
   Active& a = active_[static_cast<std::size_t>(set)];
   a.begun = true;
   const compile::CollectiveProgram& p = a.job.program;
-  if (p.sends + p.receives > 0) {
+  if (p.sends + p.receives > 0 && port().share != nullptr) {
     const bool reduce = p.reduce_receives > 0;
     base::Rate rate = compile::dma_rate(*network_.chip, network_.plan->places[static_cast<std::size_t>(rank_)], reduce);
     std::int64_t to = 0;
@@ -76,7 +78,7 @@ void CcCore::begin(std::int32_t set) {
       const topology::Route& route = route_of(a, set, 0, to);
       if (!route.empty()) rate = std::min(rate, network_.graph->bottleneck(route));
     }
-    a.flow = network_.shares[static_cast<std::size_t>(rank_)]->open_flow(base::Rate(rate.count() * touches(a, 0)));
+    a.flow = port().share->open_flow(base::Rate(rate.count() * touches(a, 0)));
   }
   std::vector<Early>& early = early_[static_cast<std::size_t>(set)];
   for (auto it = early.begin(); it != early.end(); ++it) {
@@ -124,9 +126,11 @@ void CcCore::send_step(Active& a, std::int32_t set, std::int64_t index) {
   m.route = route.empty() ? &network_.local[me] : &route;
   m.order = static_cast<std::uint64_t>(rank_) * kStreams + static_cast<std::uint64_t>(set) + 1;
   m.bytes = p.bytes;
-  const base::Rate granted = network_.shares[me]->granted(a.flow);
-  m.cap = std::min(compile::dma_rate(chip, network_.plan->places[me], index < p.reduce_receives),
-                   base::Rate(granted.count() / touches(a, index)));
+  m.cap = compile::dma_rate(chip, network_.plan->places[me], index < p.reduce_receives);
+  if (port().share != nullptr) {
+    const base::Rate granted = port().share->granted(a.flow);
+    m.cap = std::min(m.cap, base::Rate(granted.count() / touches(a, index)));
+  }
   const bool last = index + 1 >= p.receives;
   m.after = chip.dma.completion;
   if (!last) m.after += chip.dma.start_latency + chip.collectives.step_overhead;
@@ -137,7 +141,35 @@ void CcCore::send_step(Active& a, std::int32_t set, std::int64_t index) {
   counts_.sent_bytes += p.bytes.count();
   counts_.hbm_read_bytes += compile::send_hbm_bytes(p);
   counts_.dma_bytes += p.bytes.count();
-  network_.fabric->send(m);
+  launch(m, to, index < p.reduce_receives);
+}
+
+EndTraffic CcCore::end_traffic(const Message& m, std::int64_t rank, std::int32_t kind) const {
+  const StackPort& at = network_.ports[static_cast<std::size_t>(rank)];
+  EndTraffic end;
+  end.stack = at.traffic;
+  end.traffic.first_core = static_cast<std::int32_t>(at.first_core);
+  end.traffic.cores = static_cast<std::int32_t>(network_.plan->places[static_cast<std::size_t>(rank)].cores);
+  end.traffic.queue = kKinds * (m.set + 1) + kind;
+  end.traffic.bytes = m.bytes;
+  end.traffic.write = kind == kArrival;
+  base::Rate slowest = m.cap;
+  for (const topology::LinkId link : *m.route)
+    slowest = std::min(slowest, network_.fabric->spec(static_cast<std::size_t>(link)).bandwidth);
+  end.traffic.rate = slowest;
+  end.traffic.after = m.after;
+  return end;
+}
+
+void CcCore::launch(const Message& m, std::int64_t to, bool reduce) {
+  std::vector<EndTraffic> ends;
+  if (port().traffic != nullptr) ends.push_back(end_traffic(m, rank_, kDeparture));
+  if (network_.ports[static_cast<std::size_t>(to)].traffic != nullptr) {
+    ends.push_back(end_traffic(m, to, kArrival));
+    if (reduce) ends.push_back(end_traffic(m, to, kOperand));
+  }
+  if (ends.empty() || m.bytes.count() == 0) network_.fabric->send(m);
+  else network_.join->send(*network_.fabric, m, ends);
 }
 
 void CcCore::delivered(const Message& m) {
@@ -182,7 +214,7 @@ void CcCore::finish_if_done(std::int32_t set) {
   const compile::CollectiveProgram& p = a.job.program;
   if (!a.running || a.sent < p.sends || a.received < p.receives) return;
   a.running = false;
-  if (a.flow >= 0) network_.shares[static_cast<std::size_t>(rank_)]->close_flow(a.flow);
+  if (a.flow >= 0) port().share->close_flow(a.flow);
   end_.transfer_ended(a.job.queue);
 }
 
@@ -203,7 +235,7 @@ void CcCore::send(std::int32_t queue, std::int64_t peer, const topology::Route& 
   counts_.sent_bytes += bytes.count();
   counts_.hbm_read_bytes += bytes.count();
   counts_.dma_bytes += bytes.count();
-  network_.fabric->send(m);
+  launch(m, peer, false);
 }
 
 void CcCore::receive(std::int32_t queue, std::int64_t peer, std::int64_t tag) {

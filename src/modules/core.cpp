@@ -38,12 +38,17 @@ Core::Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, st
   }
 }
 
-void Core::load(const models::TileProgram& program) {
+void Core::load(const models::TileProgram& program, std::size_t of_program, bool hold) {
   static const models::CoreProgram kIdle;
-  const auto i = static_cast<std::size_t>(index_);
-  const models::CoreProgram& core = i < program.cores.size() ? program.cores[i] : kIdle;
+  const models::CoreProgram& core =
+      of_program < program.cores.size() ? program.cores[of_program] : kIdle;
   semaphores_.load(program, core);
-  for (auto& e : engines_) e->stream().load(program, core);
+  for (auto& e : engines_) e->stream().load(program, core, hold);
+}
+
+void Core::release(base::Time at) {
+  for (auto& e : engines_) e->stream().release(at);
+  start();
 }
 
 void Core::start() {

@@ -9,22 +9,16 @@
 namespace trn3sim::modules {
 
 Dma::Dma(const sc_core::sc_module_name& name, const config::ChipSpec& chip,
-         const ProgramClock& clock, Completed completed, std::function<void()> idle)
+         const ProgramClock& clock, Completed completed)
     : sc_module(name),
       memory("memory"),
       group_(chip),
       clock_(&clock),
-      completed_(std::move(completed)),
-      idle_(std::move(idle)) {
+      completed_(std::move(completed)) {
   SC_HAS_PROCESS(Dma);
   SC_METHOD(step);
   sensitive << wake_;
   dont_initialize();
-}
-
-void Dma::load(const models::TileProgram& program) {
-  group_.load(program);
-  last_completion_ = base::Time(0);
 }
 
 void Dma::post(const std::vector<models::DmaTrigger>& triggers) {
@@ -36,17 +30,16 @@ void Dma::post(const std::vector<models::DmaTrigger>& triggers) {
   clock_->notify(wake_, group_.next());
 }
 
+void Dma::inject(const models::ForeignTransfer& transfer) {
+  group_.inject(clock_->now(), transfer);
+  clock_->notify(wake_, group_.next());
+}
+
 void Dma::step() {
   due_.clear();
   group_.advance(clock_->now(), *memory.operator->(), due_);
-  for (const models::DmaCompletion& c : due_) {
-    last_completion_ = c.at;
-    completed_(c);
-  }
-  if (group_.idle())
-    idle_();
-  else
-    clock_->notify(wake_, group_.next());
+  for (const models::DmaCompletion& c : due_) completed_(c);
+  if (!group_.idle()) clock_->notify(wake_, group_.next());
 }
 
 }  // namespace trn3sim::modules

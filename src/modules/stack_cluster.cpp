@@ -17,29 +17,72 @@
 
 namespace trn3sim::modules {
 
+namespace {
+
+constexpr std::int32_t kForeignRegions = 16;  // where foreign traffic lies, by Traffic::queue
+constexpr std::size_t kSets = 2;  // of core state: the next program loads beside the running one
+
+std::int64_t align_down(std::int64_t bytes) {
+  return bytes / 4096 * 4096;
+}
+
+}  // namespace
+
 struct StackCluster::Impl {
+  // A program on some of the cores.
+  struct Job {
+    const models::TileProgram* program = nullptr;
+    std::vector<Core*> cores;
+    std::size_t first_core = 0;
+    base::Time start;            // of its clock
+    base::Time last_completion;  // program time
+    std::int64_t in_flight = 0;  // transfers
+    bool active = false, held = false;
+    base::Time ends = base::kTimeMax;  // cluster time, once known
+    std::function<void()> done;
+  };
+  struct Foreign {
+    TrafficEnd* end = nullptr;
+    std::int32_t id = 0;
+  };
+
   Impl(const config::ChipSpec& spec, Context& context, bool reverse);
 
   void make_dma();
-  void make_core(std::size_t index, bool reverse);
+  void make_core(std::size_t index, std::size_t set, bool reverse);
   void load(const models::TileProgram& tile_program, base::Rate served_cap);
   void arm(std::function<void()> callback);
-  // All streams have ended and DMA is idle: sleeps until the last of their times.
-  void maybe_end();
-  void end();
-  void collect();
-  [[nodiscard]] bool lead_in_weights_only() const;
+  void bind(std::size_t slot, std::size_t first_core, const models::TileProgram& tile_program);
+  void check(const models::TileProgram& tile_program) const;
+  void launch(std::size_t first_core, const models::TileProgram& tile_program, bool hold,
+              std::function<void()> callback);
+  void inject(const Traffic& traffic, TrafficEnd& end, std::int32_t id);
+  void post(std::size_t slot, std::vector<models::DmaTrigger>& triggers);
+  void completed(const models::DmaCompletion& c);
+  // All streams of the job have ended and its DMA is idle: sleeps until the last of their times.
+  void maybe_end(std::size_t slot);
+  void end_due();
+  void measure(Job& job);
+  void collect(Core& changed);
+  [[nodiscard]] bool lead_in_weights_only(const Job& job) const;
+  [[nodiscard]] std::int64_t share() const {
+    return align_down(chip->hbm.capacity.count() / chip->cores_per_stack());
+  }
 
   const config::ChipSpec* chip;
+  bool measuring = false;  // one program alone since load()
   ProgramClock clock;
   HbmController hbm;
   std::unique_ptr<Dma> dma;
-  std::vector<std::unique_ptr<Core>> cores;
-  const models::TileProgram* program = nullptr;
+  std::vector<std::unique_ptr<Core>> cores;  // core x kSets + set
+  std::vector<std::size_t> slot_of;          // of the core: index into jobs
+  std::vector<Job> jobs;                     // first core x kSets + set
+  std::vector<Foreign> foreign;
+  std::vector<std::int32_t> free_foreign;
+  std::vector<std::int64_t> foreign_cursor;  // first core x regions + region
   models::BusyUnion active;
-  std::function<void()> done;
   sc_core::sc_event end_event;
-  bool armed = false, finished = false;
+  bool finished = false;
   ClusterRun run;
 };
 
@@ -47,81 +90,203 @@ StackCluster::Impl::Impl(const config::ChipSpec& spec, Context& context, bool re
     : chip(&spec),
       clock(context),
       hbm("hbm", spec),
-      cores(static_cast<std::size_t>(spec.cores_per_stack())) {
+      cores(static_cast<std::size_t>(spec.cores_per_stack()) * kSets),
+      slot_of(cores.size(), 0),
+      jobs(cores.size()),
+      foreign_cursor(static_cast<std::size_t>(spec.cores_per_stack()) * kForeignRegions, 0) {
   if (!reverse) make_dma();
-  for (std::size_t i = 0; i < cores.size(); ++i)
-    make_core(reverse ? cores.size() - 1 - i : i, reverse);
+  for (std::size_t i = 0; i < cores.size(); ++i) {
+    const std::size_t c = reverse ? cores.size() - 1 - i : i;
+    make_core(c / kSets, c % kSets, reverse);
+  }
   if (reverse) make_dma();
 }
 
 void StackCluster::Impl::make_dma() {
-  dma = std::make_unique<Dma>(
-      "dma", *chip, clock,
-      [this](const models::DmaCompletion& c) {
-        cores[std::size_t(c.core)]->complete(program->transfers[std::size_t(c.transfer)], c.at);
-      },
-      [this] { maybe_end(); });
+  dma = std::make_unique<Dma>("dma", *chip, clock,
+                              [this](const models::DmaCompletion& c) { completed(c); });
   dma->memory.bind(hbm);
 }
 
-void StackCluster::Impl::make_core(std::size_t index, bool reverse) {
+void StackCluster::Impl::make_core(std::size_t index, std::size_t set, bool reverse) {
+  const std::size_t c = index * kSets + set;
   CoreHooks hooks;
-  hooks.dma = [this](const std::vector<models::DmaTrigger>& t) { dma->post(t); };
-  hooks.ended = [this] { maybe_end(); };
-  hooks.many_intervals = [this] { collect(); };
-  cores[index] =
-      std::make_unique<Core>(fmt::format("core{}", index).c_str(), *chip,
-                             static_cast<std::int32_t>(index), std::move(hooks), reverse);
+  hooks.dma = [this, c](std::vector<models::DmaTrigger>& t) { post(slot_of[c], t); };
+  hooks.ended = [this, c] { maybe_end(slot_of[c]); };
+  hooks.many_intervals = [this, c] { collect(*cores[c]); };
+  const std::string name =
+      set == 0 ? fmt::format("core{}", index) : fmt::format("core{}_next", index);
+  cores[c] = std::make_unique<Core>(name.c_str(), *chip, static_cast<std::int32_t>(index),
+                                    std::move(hooks), reverse);
+}
+
+void StackCluster::Impl::check(const models::TileProgram& p) const {
+  const std::size_t there = cores.size() / kSets;
+  TRN3SIM_CHECK(!p.cores.empty() && p.cores.size() <= there,
+                fmt::format("a program for {} cores on a stack of {}", p.cores.size(), there));
+  TRN3SIM_CHECK(
+      p.sbuf_bytes_per_partition <= chip->sbuf.usable_per_partition.count() &&
+          p.psum_banks <= chip->psum.banks,
+      fmt::format("a program with {} bytes of SBUF per partition and {} PSUM banks on a core with "
+                  "{} and {}",
+                  p.sbuf_bytes_per_partition, p.psum_banks, chip->sbuf.usable_per_partition.count(),
+                  chip->psum.banks));
+  for (const models::CoreProgram& core : p.cores)
+    TRN3SIM_CHECK(static_cast<std::int64_t>(core.semaphores.size()) <= chip->sync.semaphores,
+                  fmt::format("{} semaphores", core.semaphores.size()));
+}
+
+// Gives the job its cores; `first_core` and those after it.
+void StackCluster::Impl::bind(std::size_t slot, std::size_t first_core,
+                              const models::TileProgram& tile_program) {
+  check(tile_program);
+  Job& job = jobs[slot];
+  TRN3SIM_CHECK(first_core + tile_program.cores.size() <= cores.size() / kSets, "no such core");
+  job.program = &tile_program;
+  job.first_core = first_core;
+  job.cores.clear();
+  for (std::size_t i = 0; i < tile_program.cores.size(); ++i) {
+    const std::size_t c = (first_core + i) * kSets + slot % kSets;
+    job.cores.push_back(cores[c].get());
+    slot_of[c] = slot;
+  }
+  job.last_completion = base::Time(0);
+  job.in_flight = 0;
+  job.ends = base::kTimeMax;
+  job.held = false;
 }
 
 void StackCluster::Impl::load(const models::TileProgram& tile_program, base::Rate served_cap) {
-  TRN3SIM_CHECK(!tile_program.cores.empty() && tile_program.cores.size() <= cores.size(),
-                fmt::format("a program for {} cores on a stack of {}", tile_program.cores.size(),
-                            cores.size()));
-  TRN3SIM_CHECK(
-      tile_program.sbuf_bytes_per_partition <= chip->sbuf.usable_per_partition.count() &&
-          tile_program.psum_banks <= chip->psum.banks,
-      fmt::format("a program with {} bytes of SBUF per partition and {} PSUM banks on a core with "
-                  "{} and {}",
-                  tile_program.sbuf_bytes_per_partition, tile_program.psum_banks,
-                  chip->sbuf.usable_per_partition.count(), chip->psum.banks));
-  for (const models::CoreProgram& core : tile_program.cores)
-    TRN3SIM_CHECK(static_cast<std::int64_t>(core.semaphores.size()) <= chip->sync.semaphores,
-                  fmt::format("{} semaphores", core.semaphores.size()));
-  program = &tile_program;
+  measuring = true;
+  for (Job& job : jobs) job.active = false;
+  bind(0, 0, tile_program);
   hbm.load(served_cap);
   dma->load(tile_program);
-  for (auto& core : cores) core->load(tile_program);
+  for (std::size_t i = 0; i < jobs[0].cores.size(); ++i) jobs[0].cores[i]->load(tile_program, i);
   active.reset();
   end_event.cancel();
-  armed = finished = false;
+  finished = false;
   run = {};
 }
 
 void StackCluster::Impl::arm(std::function<void()> callback) {
-  TRN3SIM_CHECK(program != nullptr && !armed, "load a program before arm()");
-  armed = true;
-  done = std::move(callback);
+  Job& job = jobs[0];
+  TRN3SIM_CHECK(measuring && job.program != nullptr && !job.active, "load a program before arm()");
+  job.active = true;
+  job.done = std::move(callback);
   clock.start();
-  for (auto& core : cores) core->start();
-  maybe_end();  // a program without instructions
+  job.start = base::Time(0);
+  for (Core* core : job.cores) core->start();
+  maybe_end(0);  // a program without instructions
 }
 
-void StackCluster::Impl::maybe_end() {
-  if (finished || !dma->group().idle()) return;
-  base::Time last = dma->last_completion();
-  for (const auto& core : cores) {
+void StackCluster::Impl::launch(std::size_t first_core, const models::TileProgram& tile_program,
+                                bool hold, std::function<void()> callback) {
+  measuring = false;
+  std::size_t slot = first_core * kSets;
+  for (std::size_t s = slot; s < slot + kSets; ++s) {
+    Job& job = jobs[s];
+    if (!job.active || !job.held) continue;
+    TRN3SIM_CHECK(!hold && job.program == &tile_program, "another program was prefetched");
+    job.held = false;
+    job.done = std::move(callback);
+    for (Core* core : job.cores) core->release(clock.now() - job.start);
+    maybe_end(s);
+    return;
+  }
+  if (jobs[slot].active) ++slot;
+  Job& job = jobs[slot];
+  TRN3SIM_CHECK(!job.active, "the cores run a program already");
+  bind(slot, first_core, tile_program);
+  job.active = true;
+  job.held = hold;
+  job.done = std::move(callback);
+  job.start = clock.now();
+  dma->load(static_cast<std::int32_t>(slot), tile_program, static_cast<std::int32_t>(first_core),
+            share() * static_cast<std::int64_t>(first_core));
+  for (std::size_t i = 0; i < job.cores.size(); ++i) {
+    job.cores[i]->load(tile_program, i, hold);
+    job.cores[i]->start();
+  }
+  maybe_end(slot);
+}
+
+// The traffic of each (core, number) walks through a region of its own in the upper half of the
+// core's share of the stack.
+void StackCluster::Impl::inject(const Traffic& t, TrafficEnd& end, std::int32_t id) {
+  measuring = false;
+  models::ForeignTransfer f;
+  if (free_foreign.empty()) {
+    f.id = static_cast<std::int32_t>(foreign.size());
+    foreign.emplace_back();
+  } else {
+    f.id = free_foreign.back();
+    free_foreign.pop_back();
+  }
+  foreign[std::size_t(f.id)] = {&end, id};
+  const std::int32_t region = t.queue % kForeignRegions;
+  const std::int64_t size = align_down(share() / 2 / kForeignRegions);
+  std::int64_t& cursor = foreign_cursor[std::size_t(t.first_core * kForeignRegions + region)];
+  if (cursor + t.bytes.count() > size) cursor = 0;
+  f.address = share() * t.first_core + align_down(share() / 2) + size * region + cursor;
+  cursor += align_down(t.bytes.count() + 4095);
+  f.first_core = t.first_core;
+  f.cores = t.cores;
+  f.queue = t.queue;
+  f.bytes = t.bytes;
+  f.write = t.write;
+  f.rate = t.rate;
+  f.after = t.after;
+  dma->inject(f);
+}
+
+void StackCluster::Impl::post(std::size_t slot, std::vector<models::DmaTrigger>& triggers) {
+  Job& job = jobs[slot];
+  const auto first = static_cast<std::int32_t>(job.first_core);
+  for (models::DmaTrigger& t : triggers) {
+    t.at += job.start;
+    t.core -= first;
+    t.job = static_cast<std::int32_t>(slot);
+  }
+  job.in_flight += static_cast<std::int64_t>(triggers.size());
+  dma->post(triggers);
+}
+
+void StackCluster::Impl::completed(const models::DmaCompletion& c) {
+  if (c.job == models::kForeignJob) {
+    const Foreign f = foreign[std::size_t(c.transfer)];
+    free_foreign.push_back(c.transfer);
+    f.end->traffic_ended(f.id);
+    return;
+  }
+  const auto slot = static_cast<std::size_t>(c.job);
+  Job& job = jobs[slot];
+  job.last_completion = c.at - job.start;
+  job.cores[std::size_t(c.core)]->complete(job.program->transfers[std::size_t(c.transfer)],
+                                           c.at - job.start);
+  if (--job.in_flight == 0) maybe_end(slot);
+}
+
+void StackCluster::Impl::maybe_end(std::size_t slot) {
+  Job& job = jobs[slot];
+  if (!job.active || job.held || job.in_flight > 0 || job.ends < base::kTimeMax) return;
+  base::Time last = job.last_completion;
+  for (const Core* core : job.cores) {
     if (!core->done()) return;
     for (std::size_t e = 0; e < models::kEngines; ++e) last = std::max(last, core->stream(e).end());
   }
-  run.duration = last;
-  clock.notify(end_event, last);
+  job.ends = std::max(job.start + last, clock.now());
+  clock.notify(end_event, job.ends);
 }
 
 // Settles the busy intervals up to the time that no stream can go back to.
-void StackCluster::Impl::collect() {
+void StackCluster::Impl::collect(Core& changed) {
+  if (!measuring) {
+    for (std::size_t e = 0; e < models::kEngines; ++e) changed.stream(e).intervals().clear();
+    return;
+  }
   base::Time horizon = base::kTimeMax;
-  for (auto& core : cores)
+  for (Core* core : jobs[0].cores)
     for (std::size_t e = 0; e < models::kEngines; ++e) {
       models::EngineStream& stream = core->stream(e);
       for (const models::CycleInterval& i : stream.intervals())
@@ -132,21 +297,22 @@ void StackCluster::Impl::collect() {
   active.settle(horizon);
 }
 
-bool StackCluster::Impl::lead_in_weights_only() const {
+bool StackCluster::Impl::lead_in_weights_only(const Job& job) const {
   bool any = false;
   const std::vector<base::Time>& touched = dma->group().first_touch();
   for (std::size_t o = 0; o < touched.size(); ++o) {
     if (touched[o] >= run.first_compute) continue;
-    if (!program->operands[o].weight) return false;
+    if (!job.program->operands[o].weight) return false;
     any = true;
   }
   return any;
 }
 
-void StackCluster::Impl::end() {
-  collect();
+void StackCluster::Impl::measure(Job& job) {
+  collect(*job.cores.front());
+  run.duration = job.ends;
   run.first_compute = base::kTimeMax;
-  for (auto& core : cores)
+  for (Core* core : job.cores)
     for (std::size_t e = 0; e < models::kEngines; ++e) {
       const models::EngineStream& stream = core->stream(e);
       run.first_compute = std::min(run.first_compute, stream.first_compute());
@@ -161,9 +327,24 @@ void StackCluster::Impl::end() {
   run.hbm_read_bytes = hbm.read_bytes();
   run.hbm_write_bytes = hbm.write_bytes();
   run.hbm_activates = hbm.activates();
-  run.lead_in_weights_only = lead_in_weights_only();
+  run.lead_in_weights_only = lead_in_weights_only(job);
   finished = true;
-  if (done) done();
+}
+
+void StackCluster::Impl::end_due() {
+  const base::Time now = clock.now();
+  for (Job& job : jobs) {
+    if (!job.active || job.ends > now) continue;
+    if (measuring) measure(job);
+    job.active = false;
+    const std::function<void()> done = std::move(job.done);
+    job.done = {};
+    if (done) done();  // may start the next program
+  }
+  base::Time next = base::kTimeMax;
+  for (const Job& job : jobs)
+    if (job.active) next = std::min(next, job.ends);
+  if (next < base::kTimeMax) clock.notify(end_event, next);
 }
 
 StackCluster::StackCluster(const sc_core::sc_module_name& name, const config::ChipSpec& chip,
@@ -185,8 +366,21 @@ void StackCluster::arm(std::function<void()> done) {
   impl_->arm(std::move(done));
 }
 
+void StackCluster::start(std::int64_t first_core, const models::TileProgram& program,
+                         std::function<void()> done) {
+  impl_->launch(static_cast<std::size_t>(first_core), program, false, std::move(done));
+}
+
+void StackCluster::prefetch(std::int64_t first_core, const models::TileProgram& program) {
+  impl_->launch(static_cast<std::size_t>(first_core), program, true, {});
+}
+
+void StackCluster::inject(const Traffic& traffic, TrafficEnd& end, std::int32_t id) {
+  impl_->inject(traffic, end, id);
+}
+
 void StackCluster::end_run() {
-  impl_->end();
+  impl_->end_due();
 }
 
 bool StackCluster::finished() const {
@@ -195,7 +389,9 @@ bool StackCluster::finished() const {
 
 std::string StackCluster::waiting() const {
   std::string text;
-  for (const auto& core : impl_->cores) text += core->waiting();
+  for (const Impl::Job& job : impl_->jobs)
+    if (job.active)
+      for (const Core* core : job.cores) text += core->waiting();
   if (text.empty() && !impl_->dma->group().idle()) text = "DMA has transfers in flight\n";
   return text;
 }

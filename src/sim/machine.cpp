@@ -98,8 +98,16 @@ void Machine::prepare_opaque() {
 void Machine::make_shares(const std::vector<std::size_t>& order) {
   const std::int64_t stacks = state_.run->system.chip.stacks;
   shares_.resize(order.size());
+  detailed_.resize(order.size() / static_cast<std::size_t>(stacks));
   for (std::size_t i : order) {
     const auto index = static_cast<std::int64_t>(i);
+    if (state_.run->is_detailed(index / stacks)) {
+      auto& chip = detailed_[i / static_cast<std::size_t>(stacks)];
+      if (chip) continue;
+      chip = std::make_unique<modules::DetailedChip>(fmt::format("chip{}", index / stacks).c_str(),
+                                                     state_.run->system.chip, state_.context);
+      continue;
+    }
     const std::string name = fmt::format("chip{}_stack{}_share", index / stacks, index % stacks);
     shares_[i] = std::make_unique<modules::HbmShare>(name.c_str(), stack_capacity_, state_.context);
   }
@@ -141,9 +149,33 @@ void Machine::make_host_links() {
   }
 }
 
+// The rank's cores and where its messages meet memory.
+void Machine::make_stack_units(std::size_t r) {
+  const compile::RankPlace& place = state_.plan->places[r];
+  const config::ChipSpec& chip = state_.run->system.chip;
+  const std::string name = fmt::format("rank{}_player", r);
+  modules::StackPort& port = state_.network.ports[r];
+  modules::DetailedChip* detailed = detailed_[static_cast<std::size_t>(place.chip)].get();
+  if (detailed == nullptr) {
+    std::vector<modules::HbmShare*> shares;
+    for (std::int64_t s = 0; s < place.stacks; ++s)
+      shares.push_back(shares_[static_cast<std::size_t>(place.chip * chip.stacks + place.first_stack + s)].get());
+    port.share = shares.front();
+    players_[r] = std::make_unique<modules::KernelPlayer>(name.c_str(), shares, *runners_[r]);
+    return;
+  }
+  std::vector<modules::StackCluster*> stacks;
+  for (std::int64_t s = 0; s < place.stacks; ++s)
+    stacks.push_back(&detailed->stack(static_cast<std::size_t>(place.first_stack + s)));
+  if (state_.program->header.rank_unit == base::RankUnit::Core)
+    port.first_core = static_cast<std::int64_t>(r) % chip.cores_per_stack();
+  port.traffic = stacks.front();
+  players_[r] = std::make_unique<modules::DetailedPlayer>(name.c_str(), stacks, port.first_core, place.cores,
+                                                          state_.context, *runners_[r]);
+}
+
 void Machine::make_ranks(const std::vector<std::size_t>& order) {
   const std::size_t ranks = order.size();
-  const std::int64_t stacks = state_.run->system.chip.stacks;
   runners_.resize(ranks);
   players_.resize(ranks);
   cc_cores_.resize(ranks);
@@ -151,16 +183,13 @@ void Machine::make_ranks(const std::vector<std::size_t>& order) {
   modules::CcNetwork& net = state_.network;
   net.fabric = fabric_.get();
   net.cores.resize(ranks);
-  net.shares.resize(ranks);
+  net.ports.resize(ranks);
+  net.join = &join_;
   net.local.resize(ranks);
   for (std::size_t r : order) {
     const compile::RankPlace& place = state_.plan->places[r];
-    std::vector<modules::HbmShare*> shares;
-    for (std::int64_t s = 0; s < place.stacks; ++s)
-      shares.push_back(shares_[static_cast<std::size_t>(place.chip * stacks + place.first_stack + s)].get());
     runners_[r] = std::make_unique<RankRunner>(state_, static_cast<std::int64_t>(r));
-    net.shares[r] = shares.front();
-    players_[r] = std::make_unique<modules::KernelPlayer>(fmt::format("rank{}_player", r).c_str(), shares, *runners_[r]);
+    make_stack_units(r);
     cc_cores_[r] = std::make_unique<modules::CcCore>(fmt::format("rank{}_cc", r).c_str(), static_cast<std::int64_t>(r), net, *runners_[r]);
     net.cores[r] = cc_cores_[r].get();
     hosts_[r] = std::make_unique<modules::HostPort>(fmt::format("rank{}_host", r).c_str(), state_.context, *runners_[r]);
@@ -193,7 +222,8 @@ void Machine::run() {
 
 std::int64_t Machine::events() const {
   std::int64_t n = 0;
-  for (const auto& s : shares_) n += s->events();
+  for (const auto& s : shares_)
+    if (s) n += s->events();
   for (std::size_t i = 0; i < fabric_->size(); ++i) n += fabric_->link(i).events();
   return n;
 }

@@ -10,10 +10,13 @@
 #include "machine_state.hpp"
 #include "rank_runner.hpp"
 #include "trn3sim/modules/cc_core.hpp"
+#include "trn3sim/modules/detailed_chip.hpp"
+#include "trn3sim/modules/detailed_player.hpp"
 #include "trn3sim/modules/hbm_share.hpp"
 #include "trn3sim/modules/host_port.hpp"
 #include "trn3sim/modules/kernel_player.hpp"
 #include "trn3sim/modules/link.hpp"
+#include "trn3sim/modules/transfer_join.hpp"
 
 namespace trn3sim::sim {
 
@@ -40,15 +43,19 @@ class Machine {
   void prepare_tables();
   void prepare_opaque();
   void make_shares(const std::vector<std::size_t>& order);
+  void make_stack_units(std::size_t rank);
   void make_ranks(const std::vector<std::size_t>& order);
   void make_host_links();
 
   MachineState state_;
   base::Rate stack_capacity_;
+  // One of the two for each chip.
   std::vector<std::unique_ptr<modules::HbmShare>> shares_;   // by chip x stacks + stack
+  std::vector<std::unique_ptr<modules::DetailedChip>> detailed_;  // by chip
+  modules::TransferJoin join_;
   std::unique_ptr<modules::Fabric> fabric_;
   std::vector<std::unique_ptr<RankRunner>> runners_;
-  std::vector<std::unique_ptr<modules::KernelPlayer>> players_;
+  std::vector<std::unique_ptr<modules::ComputeUnit>> players_;
   std::vector<std::unique_ptr<modules::CcCore>> cc_cores_;
   std::vector<std::unique_ptr<modules::HostPort>> hosts_;
 };

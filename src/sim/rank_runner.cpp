@@ -33,7 +33,7 @@ RankRunner::RankRunner(MachineState& machine, std::int64_t rank)
   stats_.phase_fs.resize(machine.tables.phases.size(), 0);
 }
 
-void RankRunner::attach(modules::KernelPlayer& player, modules::CcCore& cc, modules::HostPort& host) {
+void RankRunner::attach(modules::ComputeUnit& player, modules::CcCore& cc, modules::HostPort& host) {
   player_ = &player;
   cc_ = &cc;
   host_ = &host;
@@ -111,7 +111,15 @@ void RankRunner::issue_kernel(const Ticket& t) {
   kernel_running_ = true;
   had_kernel_ = true;
   kernel_start_ = now;
-  player_->play(profile, hidden);
+  player_->play(work_of(t), hidden);
+  if (!machine_.run->compile.prefetch || !player_->prefetches()) return;
+  if (const Ticket* next = sequencer_.next(kQueueCompute)) player_->prefetch(work_of(*next));
+}
+
+modules::KernelWork RankRunner::work_of(const Ticket& t) const {
+  std::size_t index = 0;
+  const models::KernelProfile& profile = profile_of(t, index);
+  return {&profile, index < machine_.programs.size() ? &machine_.programs[index] : nullptr};
 }
 
 void RankRunner::kernel_ended() {

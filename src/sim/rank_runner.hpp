@@ -12,7 +12,7 @@
 #include "machine_state.hpp"
 #include "trn3sim/modules/cc_core.hpp"
 #include "trn3sim/modules/host_port.hpp"
-#include "trn3sim/modules/kernel_player.hpp"
+#include "trn3sim/modules/compute_unit.hpp"
 #include "trn3sim/sim/sequencer.hpp"
 
 namespace trn3sim::sim {
@@ -35,7 +35,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   RankRunner(MachineState& machine, std::int64_t rank);
 
   // The modules are made by the machine, which owns them.
-  void attach(modules::KernelPlayer& player, modules::CcCore& cc, modules::HostPort& host);
+  void attach(modules::ComputeUnit& player, modules::CcCore& cc, modules::HostPort& host);
   void start();
 
   void issue(std::int32_t queue, const Ticket& ticket) override;
@@ -58,6 +58,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   void enter_phase(std::int32_t phase);
   void complete(std::int32_t queue);
   void issue_kernel(const Ticket& ticket);
+  [[nodiscard]] modules::KernelWork work_of(const Ticket& ticket) const;
   void issue_collective(std::int32_t queue, const Ticket& ticket);
   void issue_message(std::int32_t queue, const Ticket& ticket, const trace::PointToPoint& op);
   void issue_host(std::int32_t queue, const Ticket& ticket);
@@ -69,7 +70,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   MachineState& machine_;
   std::int64_t rank_;
   Sequencer sequencer_;
-  modules::KernelPlayer* player_ = nullptr;
+  modules::ComputeUnit* player_ = nullptr;
   modules::CcCore* cc_ = nullptr;
   modules::HostPort* host_ = nullptr;
   std::vector<Running> running_;     // by queue

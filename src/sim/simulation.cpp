@@ -50,10 +50,12 @@ void Simulation::Impl::profile_kernels() {
   MachineState& state = machine.state();
   const auto& kernels = state.plan->kernels;
   std::int64_t done = 0;
+  if (!state.run->detailed_chips.empty()) state.programs.resize(kernels.size());
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
-    const models::TileProgram program = compile::compile_kernel(kernels[i], state.run->system.chip);
+    models::TileProgram program = compile::compile_kernel(kernels[i], state.run->system.chip);
     state.profiles[i] = bench.profile(program);
     info.bench_instructions += state.profiles[i].instructions;
+    if (!state.programs.empty()) state.programs[i] = std::move(program);
     ++done;
     if (state.progress)
       state.progress({done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});

@@ -4,6 +4,7 @@
 // One run: a resolved system, run options and where each assumed number stands.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -33,10 +34,15 @@ struct RunSpec {
   SystemSpec system;
   CompileSpec compile;
   std::uint64_t seed = 1;
+  std::vector<std::int64_t> detailed_chips;  // ascending; their cores run every instruction
   std::uint64_t shuffle = 0;   // test hook: permutes construction and profiling order
   std::filesystem::path config_file;
   std::vector<AssumedNumber> assumed;  // sorted by path
   std::string resolved_json;           // canonical dump of the resolved configuration
+
+  [[nodiscard]] bool is_detailed(std::int64_t chip) const {
+    return std::binary_search(detailed_chips.begin(), detailed_chips.end(), chip);
+  }
 };
 
 // Loads a system file (and the chip file it names), applies overrides in order, checks everything.
@@ -45,6 +51,10 @@ struct RunSpec {
 // in the installed or source `configs/`. Overrides are "dotted.path=value" with the roots `chip`,
 // `fabric`, `name`, `compile`, `run`. Throws base::UserError with all problems at once.
 RunSpec load_run(const std::string& config, const std::vector<std::string>& overrides);
+
+// Chooses the chips that run in full detail: all, or those of `chips`. Throws base::UserError for
+// chips that the system does not have.
+void choose_detailed_chips(RunSpec& run, bool all, std::vector<std::int64_t> chips);
 
 // Resolves a trace name: as given, then `traces/` and the directory itself under each config
 // directory. Throws base::UserError that lists where it looked.

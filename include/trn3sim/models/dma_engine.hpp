@@ -28,6 +28,7 @@ struct DmaPart {
   bool write = false;  // to HBM
   bool accumulate = false;
   base::Time eligible;  // trigger + start_latency
+  base::Time pace;      // packet i starts at eligible + i * pace at the earliest
 };
 
 struct DmaPacket {
@@ -40,7 +41,8 @@ struct DmaPacket {
 
 class DmaEngine {
  public:
-  explicit DmaEngine(const config::DmaSpec& spec);
+  // `extra_queues` rings beyond those of the spec, for traffic that no program of a core starts.
+  explicit DmaEngine(const config::DmaSpec& spec, std::int32_t extra_queues = 0);
   void reset();
 
   // Appends to ring `queue`; parts of one ring come in ascending `eligible`.
@@ -61,6 +63,7 @@ class DmaEngine {
     std::vector<DmaPart> parts;
     std::size_t head = 0;
     std::int64_t rows_done = 0, row_offset = 0;  // progress of the head part
+    std::int64_t packets = 0;                    // of the head part
     base::Time may_start;  // of the head's next part: interval and semaphore write
     base::Time gate;       // earliest next packet of this ring
     base::Time all_moved;  // latest completion of the packets so far: rings complete in order

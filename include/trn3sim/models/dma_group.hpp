@@ -3,6 +3,9 @@
 //
 // All DMA engines of the cores of one stack: spreads transfers over the engines, keeps operand
 // addresses and finds the transfers that are complete. Driven in ascending time by its owner.
+//
+// A job is one program on some of the cores; several jobs may run at once. Foreign transfers belong
+// to no program: they are the traffic of messages and collectives, on rings of their own.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +18,31 @@ namespace trn3sim::models {
 // An engine stream started `transfer` at `at`.
 struct DmaTrigger {
   base::Time at;
-  std::int32_t core = 0;
+  std::int32_t core = 0;      // of the program
   std::int32_t engine = 0;    // Engine that started it
   std::int32_t transfer = 0;  // index into TileProgram::transfers
+  std::int32_t job = 0;
 };
+
+inline constexpr std::int32_t kForeignJob = -1;
 
 struct DmaCompletion {
   base::Time at;
   std::int32_t core = 0, transfer = 0;
   std::int64_t order = 0;  // ties at one instant: order of the last packet
+  std::int32_t job = 0;    // kForeignJob: `transfer` is ForeignTransfer::id
+};
+
+// `bytes` read or written, in packets of DmaSpec::packet, spread over the engines of `cores`.
+struct ForeignTransfer {
+  std::int32_t id = 0;
+  std::int32_t first_core = 0, cores = 1;
+  std::int32_t queue = 0;    // which of the rings for foreign transfers, taken modulo their number
+  std::int64_t address = 0;  // in the stack
+  base::Bytes bytes;
+  bool write = false;
+  base::Rate rate;   // packets start no faster than this, all engines together
+  base::Time after;  // from the last byte to the completion
 };
 
 // What serves the packets: an HBM stack, behind whatever shares it. Calls come in ascending `now`.
@@ -39,11 +58,22 @@ class DmaGroup {
  public:
   DmaGroup(const config::ChipSpec& chip);
 
-  // Canonical state and a program. The operands lie one after another in the stack, 4 KiB aligned;
-  // each core starts its walk through an operand at its share of it.
-  void load(const TileProgram& program);
+  // Canonical state: no job, nothing in flight.
+  void reset();
+  // Canonical state and a program, as job 0 on the first cores.
+  void load(const TileProgram& program) {
+    reset();
+    load(0, program, 0, 0);
+  }
+  // Gives `job`, which has nothing in flight, a program; other work goes on. Its operands lie one
+  // after another from `address` (4 KiB aligned); each core starts its walk through an operand at
+  // its share of it.
+  void load(std::int32_t job, const TileProgram& program, std::int32_t first_core,
+            std::int64_t address);
   // `trigger.at` must not lie before the last advance().
   void post(const DmaTrigger& trigger);
+  // Starts at `now`, which must not lie before the last advance().
+  void inject(base::Time now, const ForeignTransfer& transfer);
   // Does everything due at `now`; completions due are appended to `done` in order.
   void advance(base::Time now, Memory& memory, std::vector<DmaCompletion>& done);
   // Next time at which advance() has work; kTimeMax if idle.
@@ -51,13 +81,23 @@ class DmaGroup {
   [[nodiscard]] bool idle() const { return next() == base::kTimeMax; }
 
   [[nodiscard]] base::Time busy() const;  // summed over the engines
-  // Time of the first byte of each operand, kTimeMax if never touched.
-  [[nodiscard]] const std::vector<base::Time>& first_touch() const { return first_touch_; }
+  // Time of the first byte of each operand of a job, kTimeMax if never touched.
+  [[nodiscard]] const std::vector<base::Time>& first_touch(std::int32_t job = 0) const {
+    return jobs_[static_cast<std::size_t>(job)].first_touch;
+  }
 
  private:
+  struct Job {
+    const TileProgram* program = nullptr;
+    std::int32_t first_core = 0;
+    std::vector<std::int64_t> base;    // address of each operand
+    std::vector<std::int64_t> cursor;  // core x operands + operand: offset in the operand
+    std::vector<base::Time> first_touch;
+  };
   struct Live {
-    std::int32_t core, transfer, parts;
+    std::int32_t job, core, transfer, parts;
     base::Time done;
+    base::Time shift;  // from `done` to the completion
   };
   struct Activation {
     DmaTrigger trigger;
@@ -66,19 +106,19 @@ class DmaGroup {
   };
 
   void activate(const DmaTrigger& trigger);
+  [[nodiscard]] std::int32_t take_live(const Live& live);
+  void touch(const DmaPacket& packet, base::Time now);
   void finish_part(std::int32_t live, base::Time at);
 
   const config::ChipSpec* chip_;
-  const TileProgram* program_ = nullptr;
   std::int32_t per_core_;
+  std::int32_t foreign_queues_;
+  std::vector<Job> jobs_;
   std::vector<DmaEngine> engines_;          // core x engines per core + engine
   std::vector<Activation> activations_;     // heap, earliest first
   std::vector<DmaCompletion> completions_;  // heap, earliest first
   std::vector<Live> live_;
   std::vector<std::int32_t> free_live_;
-  std::vector<std::int64_t> base_;    // address of each operand
-  std::vector<std::int64_t> cursor_;  // core x operands + operand: offset in the operand
-  std::vector<base::Time> first_touch_;
   std::int64_t order_ = 0;
 };
 

@@ -25,7 +25,11 @@ class EngineStream {
  public:
   EngineStream(const config::ChipSpec& chip, Engine engine, std::int32_t core);
 
-  void load(const TileProgram& program, const CoreProgram& core);
+  // `hold`: until release() the stream stops before everything that is not the start of a transfer
+  // that reads a weight.
+  void load(const TileProgram& program, const CoreProgram& core, bool hold = false);
+  // The instructions left start at `at` or later.
+  void release(base::Time at);
 
   // Runs until done or blocked. Appends DMA triggers; returns the bits (1 << Engine) of the streams
   // of this core that got the tokens they wait for.
@@ -58,6 +62,7 @@ class EngineStream {
     Opcode op = Opcode::Nop;
     Kind kind = Kind::Nop;
     std::uint8_t waits = 0, signals = 0;
+    bool prefetchable = false;
     std::int32_t dma = -1;
     std::array<SemaphoreWait, 3> wait{};
     std::array<SemaphoreSignal, 2> signal{};
@@ -67,7 +72,7 @@ class EngineStream {
     std::int32_t left;
   };
 
-  Op decode(const Instruction& instruction) const;
+  Op decode(const TileProgram& program, const Instruction& instruction) const;
   // Issues the instruction at `ready` or later; returns the cycle at which its results are visible.
   std::int64_t issue(const Op& op, std::int64_t ready);
   void occupy(std::int64_t start, std::int64_t end);
@@ -82,6 +87,7 @@ class EngineStream {
   std::vector<StreamNode> nodes_;  // Instruction nodes index ops_
   std::vector<Op> ops_;
   bool computes_ = false;  // has compute instructions
+  bool hold_ = false;
   std::vector<Loop> loops_;
   std::size_t position_ = 0;
   std::int64_t free_ = 0;  // cycle at which the engine can issue the next instruction

@@ -3,8 +3,9 @@
 //
 // The CC-cores of one rank: they run collective programs step by step, one at a time per stream.
 // Each step is a DMA transfer over a route; a message costs the HBM stacks of both ends and, where
-// it is reduced, the local operand. While a collective runs it holds a flow on its stack. Not
-// modelled: descriptor ring setup beyond start_overhead.
+// it is reduced, the local operand. While a collective runs it holds a flow on its stack's share; on
+// a detailed chip each message's bytes are traffic of the stack instead. Not modelled: descriptor
+// ring setup beyond start_overhead.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "trn3sim/config/chip_spec.hpp"
 #include "trn3sim/modules/hbm_share.hpp"
 #include "trn3sim/modules/link.hpp"
+#include "trn3sim/modules/transfer_join.hpp"
 
 namespace trn3sim::modules {
 
@@ -29,6 +31,13 @@ class TransferEnd {
   virtual void transfer_ended(std::int32_t queue) = 0;
 };
 
+// Where a rank's messages meet memory: at its port stack. One of the two is set.
+struct StackPort {
+  HbmShare* share = nullptr;        // profiled
+  StackTraffic* traffic = nullptr;  // detailed
+  std::int64_t first_core = 0;      // of the rank on that stack
+};
+
 // What the CC-cores of all ranks share.
 struct CcNetwork {
   const config::ChipSpec* chip = nullptr;
@@ -37,7 +46,8 @@ struct CcNetwork {
   const Context* context = nullptr;
   Fabric* fabric = nullptr;
   std::vector<CcCore*> cores;             // by rank
-  std::vector<HbmShare*> shares;          // by rank: the stack at its port
+  std::vector<StackPort> ports;           // by rank
+  TransferJoin* join = nullptr;           // of messages with a detailed end
   std::vector<topology::Route> local;     // by rank: copies inside its own stack
   std::vector<std::vector<std::int32_t>> ring_index;  // [group set][rank]
 };
@@ -95,6 +105,13 @@ class CcCore : public sc_core::sc_module, public MessageSink {
   void send_ready(Active& active, std::int32_t set);
   void send_step(Active& active, std::int32_t set, std::int64_t index);
   void finish_if_done(std::int32_t set);
+  // Sends a message to rank `to`, whose memory reads as much again if it `reduce`s.
+  void launch(const Message& message, std::int64_t to, bool reduce);
+  [[nodiscard]] EndTraffic end_traffic(const Message& message, std::int64_t rank,
+                                       std::int32_t kind) const;
+  [[nodiscard]] const StackPort& port() const {
+    return network_.ports[static_cast<std::size_t>(rank_)];
+  }
   [[nodiscard]] const topology::Route& route_of(const Active& active, std::int32_t set,
                                                 std::int64_t index, std::int64_t& to_rank) const;
   [[nodiscard]] std::int64_t touches(const Active& active, std::int64_t index) const;

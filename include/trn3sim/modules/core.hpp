@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// A NeuronCore: five engines, each a process of its own, and the semaphores that order them.
+// A NeuronCore: five engines, each a process of its own, and the semaphores that order them. All
+// times are since the start of the program that it runs.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ namespace trn3sim::modules {
 
 // What happens around a core.
 struct CoreHooks {
-  std::function<void(const std::vector<models::DmaTrigger>&)> dma;  // transfers started
+  std::function<void(std::vector<models::DmaTrigger>&)> dma;  // transfers started; may be changed
   std::function<void()> ended;           // a stream has ended (its times may lie ahead)
   std::function<void()> many_intervals;  // busy intervals should be collected
 };
@@ -48,10 +49,13 @@ class Core : public sc_core::sc_module {
   Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, std::int32_t index,
        CoreHooks hooks, bool reverse);
 
-  // `program.cores[index]`, or nothing if the program has fewer cores.
-  void load(const models::TileProgram& program);
+  // `program.cores[of_program]`, or nothing if the program has fewer cores. `hold`: until release()
+  // only weights load.
+  void load(const models::TileProgram& program, std::size_t of_program, bool hold = false);
   // Lets every stream begin.
   void start();
+  // Ends `hold` at program time `at`, which is now.
+  void release(base::Time at);
   // Posts the signals of a completed transfer.
   void complete(const models::DmaTransfer& transfer, base::Time at);
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The DMA engines of one stack's cores: one process, one wake event. Transfers that several engines
-// start at one instant are served in the order of (core, engine).
+// start at one instant are served in the order of (job, core, engine).
 #pragma once
 
 #include <functional>
@@ -19,17 +19,21 @@ class Dma : public sc_core::sc_module {
  public:
   sc_core::sc_port<MemoryInterface> memory;
 
-  // `completed`: called for each transfer at the time of its semaphore write; `idle`: after the
-  // last.
+  // `completed`: called for each transfer at the time of its semaphore write.
   using Completed = std::function<void(const models::DmaCompletion&)>;
   Dma(const sc_core::sc_module_name& name, const config::ChipSpec& chip, const ProgramClock& clock,
-      Completed completed, std::function<void()> idle);
+      Completed completed);
 
-  void load(const models::TileProgram& program);
+  void load(const models::TileProgram& program) { group_.load(program); }
+  void load(std::int32_t job, const models::TileProgram& program, std::int32_t first_core,
+            std::int64_t address) {
+    group_.load(job, program, first_core, address);
+  }
   // Starts transfers; none lies before the current time.
   void post(const std::vector<models::DmaTrigger>& triggers);
+  // Starts a foreign transfer now.
+  void inject(const models::ForeignTransfer& transfer);
   [[nodiscard]] const models::DmaGroup& group() const { return group_; }
-  [[nodiscard]] base::Time last_completion() const { return last_completion_; }
 
  private:
   void step();
@@ -37,9 +41,7 @@ class Dma : public sc_core::sc_module {
   models::DmaGroup group_;
   const ProgramClock* clock_;
   Completed completed_;
-  std::function<void()> idle_;
   std::vector<models::DmaCompletion> due_;
-  base::Time last_completion_;
   sc_core::sc_event wake_;
 };
 

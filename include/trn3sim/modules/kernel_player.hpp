@@ -8,25 +8,19 @@
 #include <systemc>
 #include <vector>
 
+#include "trn3sim/modules/compute_unit.hpp"
 #include "trn3sim/modules/hbm_share.hpp"
 
 namespace trn3sim::modules {
 
-class PlayerEnd {
- public:
-  virtual ~PlayerEnd() = default;
-  virtual void kernel_ended() = 0;
-};
-
-class KernelPlayer : public sc_core::sc_module, public KernelEnd {
+class KernelPlayer : public sc_core::sc_module, public ComputeUnit, public KernelEnd {
  public:
   KernelPlayer(const sc_core::sc_module_name& name, std::vector<HbmShare*> shares, PlayerEnd& end)
       : sc_module(name), shares_(std::move(shares)), end_(end) {}
 
-  // Starts a kernel now; `hidden` of it has been done in the shadow of its predecessor.
-  void play(const models::KernelProfile& profile, base::Time hidden) {
+  void play(const KernelWork& work, base::Time hidden) override {
     parts_ = shares_.size();
-    for (HbmShare* share : shares_) share->start_kernel(profile, hidden, *this);
+    for (HbmShare* share : shares_) share->start_kernel(*work.profile, hidden, *this);
   }
   void kernel_part_ended() override {
     if (--parts_ == 0) end_.kernel_ended();

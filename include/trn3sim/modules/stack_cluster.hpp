@@ -4,6 +4,12 @@
 // One HBM stack with the NeuronCores that share it, in full detail: engines, semaphores, DMA
 // engines and the HBM controller. The same module is the bench that profiles kernels and a quarter
 // of a detailed chip.
+//
+// A bench resets the cluster and runs one program: load(), arm(), result(). On a detailed chip the
+// stack's state continues from program to program: start() runs a program on some of the cores,
+// prefetch() loads the weights of the next one in the shadow of the running one, and inject() adds
+// the traffic of messages and collectives. Not modelled on a detailed chip: whether both programs'
+// tiles fit in SBUF together.
 #pragma once
 
 #include <functional>
@@ -12,9 +18,11 @@
 #include <systemc>
 
 #include "trn3sim/config/chip_spec.hpp"
+#include "trn3sim/models/dma_group.hpp"
 #include "trn3sim/models/event_counts.hpp"
 #include "trn3sim/models/instruction.hpp"
 #include "trn3sim/modules/context.hpp"
+#include "trn3sim/modules/stack_traffic.hpp"
 
 namespace trn3sim::modules {
 
@@ -32,7 +40,7 @@ struct ClusterRun {
   bool lead_in_weights_only = false;
 };
 
-class StackCluster : public sc_core::sc_module {
+class StackCluster : public sc_core::sc_module, public StackTraffic {
  public:
   // `reverse`: construct the parts in reverse order (for the tests that results do not depend on
   // it).
@@ -52,6 +60,14 @@ class StackCluster : public sc_core::sc_module {
   [[nodiscard]] bool finished() const;
   // Who waits for what, for deadlock reports.
   [[nodiscard]] std::string waiting() const;
+
+  // Detailed chips: starts a program now on the cores from `first_core`, which run none; `done` is
+  // called at its end. If it was prefetched there, it goes on.
+  void start(std::int64_t first_core, const models::TileProgram& program,
+             std::function<void()> done);
+  // Loads weights of the program that start() will be given next on these cores.
+  void prefetch(std::int64_t first_core, const models::TileProgram& program);
+  void inject(const Traffic& traffic, TrafficEnd& end, std::int32_t id) override;
 
  private:
   void end_run();

@@ -65,6 +65,11 @@ class Sequencer {
   // The op is done: frees its queue, releases its successors and issues what can start.
   void complete(std::int32_t queue, const Ticket& ticket);
   [[nodiscard]] bool finished() const { return finished_; }
+  // The op that will start next on `queue`, if it has been fetched.
+  [[nodiscard]] const Ticket* next(std::int32_t queue) const {
+    const Queue& q = queues_[static_cast<std::size_t>(queue)];
+    return q.waiting.empty() ? nullptr : &q.waiting.front();
+  }
   [[nodiscard]] std::int64_t completed_ops() const { return completed_ops_; }
 
   // Longest dependency chain: the earliest end of the inputs of `ticket`, and to set its end.
