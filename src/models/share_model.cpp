@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::int64_t kWhole = std::int64_t{1} << 50;  // work units of a whole kernel
 
+base::Rate scaled(base::Rate rate, std::int64_t numerator, std::int64_t denominator) {
+  return base::Rate(static_cast<std::int64_t>(Int128(rate.count()) * numerator / denominator));
+}
+
 }  // namespace
 
 std::vector<base::Rate> water_fill(base::Rate capacity, const std::vector<base::Rate>& demands) {
@@ -41,14 +45,15 @@ ShareModel::Handle ShareModel::take_slot() {
 }
 
 ShareModel::Handle ShareModel::add_kernel(base::Time now, const KernelProfile& profile,
-                                          base::Time hidden) {
+                                          base::Time hidden, std::int64_t weight) {
   settle(now);
   const Handle handle = take_slot();
   Entry& e = entries_[static_cast<std::size_t>(handle)];
   e = Entry{};
   e.used = true;
   e.profile = &profile;
-  e.demand = profile.demand();
+  e.weight = weight;
+  e.demand = scaled(profile.demand(), e.weight, kUnitWeight);
   e.full = profile.duration;
   e.grant = e.demand;
   const Int128 whole = std::max<std::int64_t>(profile.duration.count(), 1);
@@ -108,7 +113,8 @@ void ShareModel::reallocate() {
       const base::Rate grant = fits || demands.size() == 1 ? e.demand : grants[i];
       ++i;
       if (e.profile != nullptr && grant != e.grant)
-        e.full = grant == e.demand ? e.profile->duration : e.profile->at(grant);
+        e.full = grant == e.demand ? e.profile->duration
+                                   : e.profile->at(scaled(grant, kUnitWeight, e.weight));
       e.grant = grant;
     }
     limited_ = !fits;

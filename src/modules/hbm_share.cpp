@@ -11,8 +11,10 @@ HbmShare::HbmShare(const sc_core::sc_module_name& name, base::Rate capacity, con
   dont_initialize();
 }
 
-void HbmShare::start_kernel(const models::KernelProfile& profile, base::Time hidden, KernelEnd& end) {
-  const auto handle = static_cast<std::size_t>(model_.add_kernel(context_.now(), profile, hidden));
+void HbmShare::start_kernel(const models::KernelProfile& profile, base::Time hidden,
+                            std::int64_t weight, KernelEnd& end) {
+  const auto handle =
+      static_cast<std::size_t>(model_.add_kernel(context_.now(), profile, hidden, weight));
   if (ends_.size() <= handle) ends_.resize(handle + 1, nullptr);
   ends_[handle] = &end;
   arm();

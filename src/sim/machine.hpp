@@ -42,6 +42,7 @@ class Machine {
  private:
   void prepare_tables();
   void prepare_opaque();
+  void prepare_weights();
   void make_shares(const std::vector<std::size_t>& order);
   void make_stack_units(std::size_t rank);
   void make_ranks(const std::vector<std::size_t>& order);

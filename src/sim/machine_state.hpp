@@ -47,6 +47,7 @@ struct MachineState {
   modules::Context context;
   modules::CcNetwork network;
   std::vector<models::KernelProfile> profiles;              // by Plan::kernels
+  std::vector<std::int64_t> weights;                        // likewise, on a stack's share
   std::vector<models::TileProgram> programs;                // likewise; empty without detailed chips
   std::map<std::pair<std::int32_t, std::int32_t>, models::KernelProfile> opaque;  // by block, op
   std::vector<std::vector<GroupChain>> chains;              // [group set][group]

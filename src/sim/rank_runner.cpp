@@ -119,7 +119,10 @@ void RankRunner::issue_kernel(const Ticket& t) {
 modules::KernelWork RankRunner::work_of(const Ticket& t) const {
   std::size_t index = 0;
   const models::KernelProfile& profile = profile_of(t, index);
-  return {&profile, index < machine_.programs.size() ? &machine_.programs[index] : nullptr};
+  modules::KernelWork work{&profile};
+  if (index < machine_.programs.size()) work.program = &machine_.programs[index];
+  if (index < machine_.weights.size()) work.weight = machine_.weights[index];
+  return work;
 }
 
 void RankRunner::kernel_ended() {

@@ -108,7 +108,7 @@ TEST_F(FabricTest, AShareEndsKernelsOnTime) {
   p.counts.hbm_read_bytes = 1000;
   HbmShare share("share", Rate(10), context);
   Ends ends(context);
-  share.start_kernel(p, Time(0), ends);
+  share.start_kernel(p, Time(0), models::kUnitWeight, ends);
   const auto flow = share.open_flow(Rate(5));  // half speed from the start
   sc_core::sc_start(to_sc(Time(100)));         // half done
   EXPECT_TRUE(ends.at.empty());

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sharing of one HBM stack and its DMA engines between running kernels and flows. Bandwidth is
-// granted max-min fair (water-filling). A kernel's speed is 1 / profile.at(granted rate); its
-// remaining work is a 64-bit fixed-point share of the whole kernel, settled only when a grant
+// granted max-min fair (water-filling), in bytes of the cheapest traffic per second. A kernel whose
+// bytes cost DMA or HBM more gets less data out of its grant, by its weight. A kernel's speed is 1 / profile.at(data rate); its remaining work is a 64-bit fixed-point share of the whole kernel, settled only when a grant
 // changes. Not modelled here: order of requests inside the stack (the bench did that).
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "trn3sim/base/quantity.hpp"
 #include "trn3sim/models/kernel_profile.hpp"
+#include "trn3sim/models/share_weights.hpp"
 
 namespace trn3sim::models {
 
@@ -27,7 +28,9 @@ class ShareModel {
   explicit ShareModel(base::Rate capacity) : capacity_(capacity) {}
 
   // A kernel starts now; `hidden` of its uncontended duration is already done (prefetched).
-  Handle add_kernel(base::Time now, const KernelProfile& profile, base::Time hidden);
+  // `weight`: see models::ShareWeights, in 1/kUnitWeight.
+  Handle add_kernel(base::Time now, const KernelProfile& profile, base::Time hidden,
+                    std::int64_t weight = kUnitWeight);
   // A flow that wants `demand` until it is removed.
   Handle add_flow(base::Time now, base::Rate demand);
   void remove_flow(base::Time now, Handle flow);
@@ -43,7 +46,8 @@ class ShareModel {
  private:
   struct Entry {
     const KernelProfile* profile = nullptr;  // nullptr: flow
-    base::Rate demand, grant;
+    base::Rate demand, grant;     // kernels: of data times the weight
+    std::int64_t weight = kUnitWeight;
     base::Time full;              // duration of the whole kernel at the current grant
     std::int64_t work = 0;        // remaining, in units of 2^-50 of the kernel
     bool used = false;

@@ -6,6 +6,7 @@
 
 #include "trn3sim/models/instruction.hpp"
 #include "trn3sim/models/kernel_profile.hpp"
+#include "trn3sim/models/share_weights.hpp"
 
 namespace trn3sim::modules {
 
@@ -20,6 +21,7 @@ struct KernelWork {
   const models::KernelProfile* profile = nullptr;
   const models::TileProgram* program =
       nullptr;  // kept on detailed chips only; nullptr: opaque work
+  std::int64_t weight = models::kUnitWeight;  // on a stack's share
 };
 
 class ComputeUnit {

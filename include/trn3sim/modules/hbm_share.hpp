@@ -25,7 +25,8 @@ class HbmShare : public sc_core::sc_module {
   using SC_CURRENT_USER_MODULE = HbmShare;
   HbmShare(const sc_core::sc_module_name& name, base::Rate capacity, const Context& context);
 
-  void start_kernel(const models::KernelProfile& profile, base::Time hidden, KernelEnd& end);
+  void start_kernel(const models::KernelProfile& profile, base::Time hidden, std::int64_t weight,
+                    KernelEnd& end);
   models::ShareModel::Handle open_flow(base::Rate demand);
   void close_flow(models::ShareModel::Handle flow);
   [[nodiscard]] base::Rate granted(models::ShareModel::Handle flow) const { return model_.granted(flow); }

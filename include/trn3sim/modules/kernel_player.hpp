@@ -20,7 +20,7 @@ class KernelPlayer : public sc_core::sc_module, public ComputeUnit, public Kerne
 
   void play(const KernelWork& work, base::Time hidden) override {
     parts_ = shares_.size();
-    for (HbmShare* share : shares_) share->start_kernel(*work.profile, hidden, *this);
+    for (HbmShare* share : shares_) share->start_kernel(*work.profile, hidden, work.weight, *this);
   }
   void kernel_part_ended() override {
     if (--parts_ == 0) end_.kernel_ended();
