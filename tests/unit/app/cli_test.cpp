@@ -37,6 +37,29 @@ TEST(Cli, MainCommand) {
   EXPECT_FALSE(s.quiet);
 }
 
+TEST(Cli, ChipsInFullDetail) {
+  EXPECT_FALSE(std::get<Simulate>(parse(simulate({"--fidelity", "profiled"}))).detailed);
+  EXPECT_TRUE(std::get<Simulate>(parse(simulate({"--fidelity", "detailed"}))).detailed);
+  EXPECT_EQ(std::get<Simulate>(parse(simulate({"--detailed-chips", "0,5"}))).detailed_chips,
+            (std::vector<std::int64_t>{0, 5}));
+  EXPECT_NE(error_of(simulate({"--fidelity", "detail"})).find("did you mean"), std::string::npos);
+  for (const char* list : {"0,", ",1", "x", "-1", "1;2", "1.5"})
+    EXPECT_NE(error_of(simulate({std::string("--detailed-chips=") + list})).find("chip numbers"),
+              std::string::npos)
+        << list;
+  EXPECT_NE(error_of(simulate({"--fidelity", "detailed", "--detailed-chips", "0"})).find("give one"),
+            std::string::npos);
+}
+
+TEST(Cli, FidelityHandsItsOptionsToBothRuns) {
+  const auto f = std::get<Fidelity>(parse({"fidelity", "--trace", "t.trace", "--config", "c.json",
+                                           "--set", "a=1", "--set", "b=2", "--format", "json"}));
+  EXPECT_EQ(f.arguments, (Arguments{"--config=c.json", "--trace=t.trace", "--set=a=1", "--set=b=2"}));
+  EXPECT_EQ(f.format, Format::Json);
+  EXPECT_NE(error_of({"fidelity", "--config", "c.json"}).find("--trace FILE is missing"),
+            std::string::npos);
+}
+
 TEST(Cli, LevelComesBeforeOverridesAndOverridesKeepTheirOrder) {
   const auto s = std::get<Simulate>(
       parse(simulate({"--set", "chip.hbm.bandwidth=6.0 TB/s", "--set=run.seed=2", "--compile",

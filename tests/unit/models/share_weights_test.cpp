@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/models/share_weights.hpp"
+
+#include "trn3sim/models/hbm.hpp"
+#include "trn3sim/models/share_model.hpp"
+
+#include "support/test_chip.hpp"
+#include <gtest/gtest.h>
+
+namespace trn3sim::models {
+namespace {
+
+using base::Rate;
+using base::Time;
+
+class ShareWeightsTest : public ::testing::Test {
+ protected:
+  config::ChipSpec chip = test::test_chip();
+  Rate engines{chip.dma.plateau_rate.count() * chip.dma.engines * chip.cores_per_stack()};
+  Rate capacity = std::min(engines, streaming_rate(chip.hbm, chip.stacks));
+  ShareWeights weights{chip.hbm, chip.stacks, capacity};
+
+  // DMA engines busy for as long as `bytes` take them in full packets, `times` over.
+  KernelProfile moving(std::int64_t reads, std::int64_t writes, std::int64_t times) const {
+    KernelProfile p;
+    p.counts.hbm_read_bytes = reads;
+    p.counts.hbm_write_bytes = writes;
+    p.dma_busy = base::transfer_time(base::Bytes((reads + writes) * times), engines);
+    return p;
+  }
+};
+
+TEST_F(ShareWeightsTest, LongReadsInFullPacketsAreTheUnit) {
+  EXPECT_EQ(weights.of(moving(1 << 20, 0, 1), engines), kUnitWeight);
+  EXPECT_EQ(weights.of(KernelProfile{}, engines), kUnitWeight) << "nothing to weigh";
+}
+
+TEST_F(ShareWeightsTest, PacketsThatTakeTheEnginesTwiceAsLongWeighTwice) {
+  EXPECT_NEAR(static_cast<double>(weights.of(moving(1 << 30, 0, 2), engines)), 2.0 * kUnitWeight, 2);
+}
+
+TEST_F(ShareWeightsTest, WritesBetweenReadsCostTurnarounds) {
+  const Rate half = mixed_rate(chip.hbm, chip.stacks, 1, 2);
+  ASSERT_LT(half, capacity) << "turnarounds must cost something";
+  const double expected = static_cast<double>(capacity.count()) / static_cast<double>(half.count());
+  EXPECT_NEAR(static_cast<double>(weights.of(moving(1 << 20, 1 << 20, 1), engines)),
+              expected * kUnitWeight, 0.02 * kUnitWeight);
+}
+
+TEST_F(ShareWeightsTest, AKernelGetsLessDataOutOfItsGrantByItsWeight) {
+  // Alone 100 ns at rate 10, 200 ns at rate 5. A flow takes 5 of 15. At weight 1 the kernel has
+  // the 10 it needs; at weight 2 its 10 carry 5 of data.
+  KernelProfile p;
+  p.duration = Time(100'000'000);
+  p.curve = {{Rate(5), Time(200'000'000)}, {Rate(10), Time(100'000'000)}};
+  ShareModel share(Rate(15));
+  share.add_flow(Time(0), Rate(5));
+  share.add_kernel(Time(0), p, Time(0), kUnitWeight);
+  EXPECT_EQ(share.next_end(), Time(100'000'000));
+  ShareModel weighed(Rate(15));
+  weighed.add_flow(Time(0), Rate(5));
+  weighed.add_kernel(Time(0), p, Time(0), 2 * kUnitWeight);
+  EXPECT_EQ(weighed.next_end(), Time(200'000'000));
+}
+
+}  // namespace
+}  // namespace trn3sim::models
