@@ -174,31 +174,21 @@ std::int64_t HbmStack::refreshes(base::Time elapsed) const {
 }
 
 base::Rate streaming_rate(const config::HbmSpec& spec, std::int64_t stacks) {
-  return mixed_rate(spec, stacks, 0, 1);
-}
-
-base::Rate mixed_rate(const config::HbmSpec& spec, std::int64_t stacks, std::int64_t writes,
-                      std::int64_t packets) {
   constexpr std::int64_t kBlock = 4096;
   constexpr std::int64_t kBlocks = 16 * 1024 * 1024 / kBlock;
   constexpr std::int64_t kWarmUp = kBlocks / 8;
   constexpr std::size_t kInFlight = 512;
-  const std::int64_t write_stream = spec.capacity.count() / 2 / kBlock;
   HbmStack stack(spec, stacks);
   std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> pending;
   std::int64_t now = 0;
   std::int64_t warm = 0;
   std::int64_t last = 0;
-  std::int64_t written = 0;
   for (std::int64_t i = 0; i < kBlocks; ++i) {
     if (pending.size() == kInFlight) {
       now = std::max(now, pending.top());
       pending.pop();
     }
-    const bool write = (written + 1) * packets <= (i + 1) * writes;
-    const std::int64_t block = write ? write_stream + written : i - written;
-    written += write ? 1 : 0;
-    const base::Time done = stack.access(base::Time(now), block * kBlock, kBlock, write);
+    const base::Time done = stack.access(base::Time(now), i * kBlock, kBlock, false);
     pending.push(done.count());
     last = std::max(last, done.count());
     if (i == kWarmUp - 1) warm = last;

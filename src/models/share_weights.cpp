@@ -4,13 +4,61 @@
 
 #include <algorithm>
 
+#include "trn3sim/models/dma_group.hpp"
 #include "trn3sim/models/hbm.hpp"
 
 namespace trn3sim::models {
 
-ShareWeights::ShareWeights(const config::HbmSpec& hbm, std::int64_t stacks, base::Rate capacity) {
+namespace {
+
+class Stack : public Memory {
+ public:
+  explicit Stack(const config::ChipSpec& chip) : stack_(chip.hbm, chip.stacks) {}
+  base::Time access(base::Time now, std::int64_t address, std::int64_t bytes, bool write) override {
+    return stack_.access(now, address, bytes, write);
+  }
+
+ private:
+  HbmStack stack_;
+};
+
+}  // namespace
+
+base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t writes, std::int64_t whole) {
+  constexpr std::int64_t kTotal = 16 << 20;
+  constexpr std::int64_t kPieces = 2;  // of each direction, side by side
+  Stack stack(chip);
+  DmaGroup group(chip);
+  group.reset();
+  // Both directions are paced to finish together, by more than the engines can do.
+  const std::int64_t limit =
+      chip.dma.bus_rate.count() * chip.dma.engines * chip.cores_per_stack() / kPieces;
+  for (std::int32_t i = 0; i < 2 * kPieces; ++i) {
+    ForeignTransfer t;
+    t.write = i >= kPieces;
+    const std::int64_t share = t.write ? writes : whole - writes;
+    if (share == 0) continue;
+    t.cores = static_cast<std::int32_t>(chip.cores_per_stack());
+    t.queue = i;
+    t.address = chip.hbm.capacity.count() / (2 * kPieces) / chip.dma.packet.count() *
+                chip.dma.packet.count() * i;
+    t.bytes = base::Bytes(kTotal / kPieces * share / whole);
+    t.rate = base::Rate(limit * share / whole);
+    group.inject(base::Time(0), t);
+  }
+  std::vector<DmaCompletion> done;
+  base::Time last;
+  while (!group.idle()) {
+    last = group.next();
+    group.advance(last, stack, done);
+  }
+  return base::Rate(
+      static_cast<std::int64_t>(Int128(kTotal) * base::kFemtosPerSecond / last.count()));
+}
+
+ShareWeights::ShareWeights(const config::ChipSpec& chip, base::Rate capacity) {
   for (std::size_t i = 0; i <= kSteps; ++i) {
-    const base::Rate rate = mixed_rate(hbm, stacks, static_cast<std::int64_t>(i), kSteps);
+    const base::Rate rate = mixed_rate(chip, static_cast<std::int64_t>(i), kSteps);
     hbm_[i] = std::max<std::int64_t>(kUnitWeight, kUnitWeight * capacity.count() / rate.count());
   }
 }

@@ -207,7 +207,7 @@ void Machine::make_ranks(const std::vector<std::size_t>& order) {
 // Once the kernels have profiles.
 void Machine::prepare_weights() {
   const config::ChipSpec& chip = state_.run->system.chip;
-  const models::ShareWeights weights(chip.hbm, chip.stacks, stack_capacity_);
+  const models::ShareWeights weights(chip, stack_capacity_);
   state_.weights.clear();
   for (std::size_t i = 0; i < state_.profiles.size(); ++i) {
     const base::Rate engines(chip.dma.plateau_rate.count() * chip.dma.engines * state_.plan->kernels[i].cores);

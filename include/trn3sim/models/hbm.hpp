@@ -46,9 +46,5 @@ class HbmStack {
 // Rate that long sequential reads reach on an idle stack: peak x derate less refresh. For bounds
 // and capacity; measured with HbmStack itself, once per spec.
 base::Rate streaming_rate(const config::HbmSpec& spec, std::int64_t stacks);
-// The same for a read stream and a write stream whose packets alternate so that `writes` of
-// `packets` write.
-base::Rate mixed_rate(const config::HbmSpec& spec, std::int64_t stacks, std::int64_t writes,
-                      std::int64_t packets);
 
 }  // namespace trn3sim::models

@@ -19,7 +19,7 @@ class ShareWeightsTest : public ::testing::Test {
   config::ChipSpec chip = test::test_chip();
   Rate engines{chip.dma.plateau_rate.count() * chip.dma.engines * chip.cores_per_stack()};
   Rate capacity = std::min(engines, streaming_rate(chip.hbm, chip.stacks));
-  ShareWeights weights{chip.hbm, chip.stacks, capacity};
+  ShareWeights weights{chip, capacity};
 
   // DMA engines busy for as long as `bytes` take them in full packets, `times` over.
   KernelProfile moving(std::int64_t reads, std::int64_t writes, std::int64_t times) const {
@@ -31,21 +31,24 @@ class ShareWeightsTest : public ::testing::Test {
   }
 };
 
-TEST_F(ShareWeightsTest, LongReadsInFullPacketsAreTheUnit) {
-  EXPECT_EQ(weights.of(moving(1 << 20, 0, 1), engines), kUnitWeight);
+TEST_F(ShareWeightsTest, LongReadsInFullPacketsAreNearTheUnit) {
+  // Engines that wait for memory with eight descriptors in flight lose a tenth or so.
+  EXPECT_GE(weights.of(moving(1 << 20, 0, 1), engines), kUnitWeight);
+  EXPECT_LT(weights.of(moving(1 << 20, 0, 1), engines), kUnitWeight * 5 / 4);
   EXPECT_EQ(weights.of(KernelProfile{}, engines), kUnitWeight) << "nothing to weigh";
 }
 
 TEST_F(ShareWeightsTest, PacketsThatTakeTheEnginesTwiceAsLongWeighTwice) {
-  EXPECT_NEAR(static_cast<double>(weights.of(moving(1 << 30, 0, 2), engines)), 2.0 * kUnitWeight, 2);
+  EXPECT_NEAR(static_cast<double>(weights.of(moving(1 << 30, 0, 2), engines)), 2.0 * kUnitWeight,
+              2);
 }
 
 TEST_F(ShareWeightsTest, WritesBetweenReadsCostTurnarounds) {
-  const Rate half = mixed_rate(chip.hbm, chip.stacks, 1, 2);
-  ASSERT_LT(half, capacity) << "turnarounds must cost something";
+  const Rate half = mixed_rate(chip, 1, 2);
+  ASSERT_LT(half, mixed_rate(chip, 0, 1)) << "turnarounds must cost something";
   const double expected = static_cast<double>(capacity.count()) / static_cast<double>(half.count());
   EXPECT_NEAR(static_cast<double>(weights.of(moving(1 << 20, 1 << 20, 1), engines)),
-              expected * kUnitWeight, 0.02 * kUnitWeight);
+              expected * kUnitWeight, 2);
 }
 
 TEST_F(ShareWeightsTest, AKernelGetsLessDataOutOfItsGrantByItsWeight) {
