@@ -85,6 +85,7 @@ void read_system(const Json& document, const fs::path& file, RunSpec& run, ReadS
   reader.optional_section("run", options, true, "run options");
   run.seed = options.seed;
   run.shuffle = options.shuffle;
+  run.fast_forward = options.fast_forward;
   reader.finish();
 }
 
@@ -97,7 +98,7 @@ std::string dump(RunSpec& run, const std::map<std::string, Provenance>& provenan
   out["chip"]["kind"] = "chip";
   dumper.section("fabric", run.system.fabric, "");
   dumper.section("compile", run.compile, "");
-  RunOptions options{run.seed, run.shuffle};
+  RunOptions options{run.seed, run.shuffle, run.fast_forward};
   dumper.section("run", options, "");
   return out.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -2,16 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/sim/simulation.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <array>
 #include <chrono>
 
-#include "collect.hpp"
-#include "machine.hpp"
 #include "trn3sim/compile/kernel.hpp"
 #include "trn3sim/sim/bench.hpp"
+
+#include "collect.hpp"
+#include "machine.hpp"
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace trn3sim::sim {
 namespace {
@@ -28,7 +29,8 @@ std::int64_t peak_rss() {
 
 std::string host_name() {
   std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("unknown");
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
+                                                        : std::string("unknown");
 }
 
 }  // namespace
@@ -40,7 +42,8 @@ struct Simulation::Impl {
 
   Impl(const config::RunSpec& run, const topology::Graph& graph, const trace::Program& program,
        const compile::Plan& plan)
-      : machine(run, graph, program, plan), bench("bench", run.system.chip, machine.state().context) {}
+      : machine(run, graph, program, plan),
+        bench("bench", run.system.chip, machine.state().context) {}
 
   void profile_kernels();
 };
@@ -53,10 +56,12 @@ void Simulation::Impl::profile_kernels() {
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
     const models::TileProgram program = compile::compile_kernel(kernels[i], state.run->system.chip);
     state.profiles[i] = bench.profile(program);
+    state.longest_lead_in = std::max(state.longest_lead_in, state.profiles[i].weight_lead_in);
     info.bench_instructions += state.profiles[i].instructions;
     ++done;
     if (state.progress)
-      state.progress({done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
+      state.progress(
+          {done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
   }
   info.profiled_kernels = done;
 }
@@ -92,6 +97,8 @@ stats::Results Simulation::run() {
   return results;
 }
 
-const stats::RunInfo& Simulation::info() const { return impl_->info; }
+const stats::RunInfo& Simulation::info() const {
+  return impl_->info;
+}
 
 }  // namespace trn3sim::sim
