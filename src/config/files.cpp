@@ -27,14 +27,23 @@ bool folder_exists(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-// Names of the files in `directory`, sorted; with the extension of `like` if it has one.
-std::vector<std::string> names_in(const fs::path& directory, const fs::path& like) {
+// Whether a file of this name may be a file of kind `what`; hidden files never are.
+bool fits(const std::string& name, const std::string& what) {
+  static const std::vector<std::string> kTraces = {".trace", ".trace.gz", ".trace.zst"};
+  static const std::vector<std::string> kDocuments = {".json"};
+  if (name.starts_with('.')) return false;
+  const std::vector<std::string>& endings = what == "trace" ? kTraces : kDocuments;
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](const std::string& ending) { return name.ends_with(ending); });
+}
+
+// Names of the files of kind `what` in `directory`, sorted.
+std::vector<std::string> names_in(const fs::path& directory, const std::string& what) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    if (!is_file(it->path())) continue;
-    if (!like.extension().empty() && it->path().extension() != like.extension()) continue;
-    names.push_back(it->path().filename().string());
+    std::string name = it->path().filename().string();
+    if (is_file(it->path()) && fits(name, what)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -48,13 +57,13 @@ std::string not_found(const fs::path& name, const std::string& what,
   for (std::size_t i = 0; i < looked.size(); ++i) {
     text += fmt::format("{} {}", i == 0 ? "" : ",", looked[i].string());
     for (std::string& found :
-         names_in(looked[i].parent_path().empty() ? "." : looked[i].parent_path(), name))
+         names_in(looked[i].parent_path().empty() ? "." : looked[i].parent_path(), what))
       if (std::find(near.begin(), near.end(), found) == near.end())
         near.push_back(std::move(found));
   }
   std::string hint = base::did_you_mean(name.filename().string(), near);
   for (const std::string& found : near)
-    if (fs::path(found).stem() == name.filename())
+    if (found.starts_with(name.filename().string() + "."))
       hint = fmt::format("; did you mean \"{}\"?", found);
   if (!hint.empty() || near.empty()) return text + hint;
   constexpr std::size_t kShown = 8;
