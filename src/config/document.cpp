@@ -3,6 +3,7 @@
 #include "config/document.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -84,6 +85,21 @@ bool is_utf8(const std::string& text) {
   } catch (const Json::type_error&) {
     return false;
   }
+}
+
+// The item of `list` that keys[at] of an override names; nothing, and a problem, if there is none.
+Json* item(Json& list, const Override& change, std::size_t at, const std::string& walked,
+           base::Problems& problems) {
+  std::size_t index = 0;
+  const std::string& key = change.keys[at];
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+  if (error == std::errc() && end == key.data() + key.size() && index < list.size())
+    return &list[index];
+  problems.add(change.place(),
+               list.empty() ? fmt::format("{} is empty, it has no item \"{}\"", walked, key)
+                            : fmt::format("{} is a list: expected an item from 0 to {}, got \"{}\"",
+                                          walked, list.size() - 1, key));
+  return nullptr;
 }
 
 }  // namespace
@@ -173,6 +189,12 @@ void apply_override(Json& document, const Override& change, std::size_t from,
   for (std::size_t i = 0; i < from; ++i) walked += (i == 0 ? "" : ".") + change.keys[i];
   for (std::size_t i = from; i < change.keys.size(); ++i) {
     if (node->is_null()) *node = Json::object();
+    if (node->is_array()) {
+      node = item(*node, change, i, walked, problems);
+      if (node == nullptr) return;
+      walked += "." + change.keys[i];
+      continue;
+    }
     if (!node->is_object() || is_long_leaf(*node)) {
       problems.add(change.place(),
                    fmt::format("{} is a single value, it has no \"{}\"", walked, change.keys[i]));

@@ -355,7 +355,8 @@ TEST(SearchPath, OnlyTracesAreOfferedForATrace) {
   const Folder folder;
   folder.write("zzz.trace", "x");
   folder.write("yyy.trace.zst", "x");
-  for (const char* other : {".hidden", ".hidden.trace", "notes.txt", "chip.json", "traces/x/deep.trace"})
+  for (const char* other :
+       {".hidden", ".hidden.trace", "notes.txt", "chip.json", "traces/x/deep.trace"})
     folder.write(other, "x");
   const auto hint = [&](const char* name) {
     try {
