@@ -22,6 +22,12 @@ Make and look at workloads
   trn3sim trace info FILE [--rank N] [--format json]
   trn3sim trace check FILE
 
+Look at machines
+  trn3sim config list
+  trn3sim config show FILE [--set PATH=VALUE] [--format json]
+  trn3sim config check FILE
+  trn3sim config schema chip|system
+
 Files are looked for as given, then in the directories of TRN3SIM_CONFIG_PATH, then among those that
 come with trn3sim (configs/, configs/traces/).
 

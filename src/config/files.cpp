@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <system_error>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"
+#include "trn3sim/config/catalog.hpp"
 #include "trn3sim/config/run_spec.hpp"
 
 #include <fmt/format.h>
@@ -73,6 +75,11 @@ std::string not_found(const fs::path& name, const std::string& what,
   return near.size() > kShown ? text + ", ..." : text;
 }
 
+// A folder of a directory of the search path and how its files are named.
+struct Subfolder {
+  std::string folder, prefix;
+};
+
 }  // namespace
 
 std::vector<fs::path> config_directories() {
@@ -120,6 +127,26 @@ fs::path find_file(const std::string& name, const std::string& what, const std::
   if (folder_exists(given))
     throw base::UserError(place, fmt::format("is a directory, not a {} file", what));
   throw base::UserError(place, not_found(given, what, looked));
+}
+
+static std::vector<FoundFile> list_files(const std::string& what,
+                                         const std::vector<Subfolder>& subfolders) {
+  std::map<std::string, fs::path> found;
+  for (const fs::path& directory : config_directories())
+    for (const Subfolder& sub : subfolders)
+      for (const std::string& name : names_in(directory / sub.folder, what))
+        found.emplace(sub.prefix + name, (directory / sub.folder / name).lexically_normal());
+  std::vector<FoundFile> files;
+  for (auto& [name, path] : found) files.push_back({name, std::move(path)});
+  return files;
+}
+
+std::vector<FoundFile> list_configurations() {
+  return list_files("configuration", {{"", ""}, {"chips", "chips/"}});
+}
+
+std::vector<FoundFile> list_traces() {
+  return list_files("trace", {{"traces", ""}, {"", ""}});
 }
 
 std::filesystem::path find_trace(const std::string& name) {

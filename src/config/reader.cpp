@@ -13,10 +13,6 @@
 namespace trn3sim::config {
 namespace {
 
-// "set" marks values of `--set` in the dump of a run.
-constexpr std::array<std::string_view, 6> kConfidences = {"documented",  "measured", "derived",
-                                                          "third_party", "assumed",  "set"};
-
 bool is_confidence(std::string_view text) {
   return std::find(kConfidences.begin(), kConfidences.end(), text) != kConfidences.end();
 }

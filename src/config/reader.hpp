@@ -6,6 +6,7 @@
 // object may hold "source" and "confidence" for the plain leaves in it and below.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -30,6 +31,9 @@ struct Provenance {
   std::string value;  // as written
 };
 
+// "set" marks values of `--set` in the dump of a run.
+inline constexpr std::array<std::string_view, 6> kConfidences = {
+    "documented", "measured", "derived", "third_party", "assumed", "set"};
 inline constexpr std::string_view kConfidenceNames =
     "documented, measured, derived, third_party or assumed";
 

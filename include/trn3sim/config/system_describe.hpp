@@ -61,10 +61,10 @@ void describe_paired_planes(V& v, FabricSpec& s) {
   v.section("switched", s.switched, "chip to its switch plane");
   v.positive("switch_latency", s.switch_latency, "through one switch plane");
   if (s.servers > s.servers_per_rack)
-    v.section("cross_rack", s.cross_rack, "direct link from rack to rack; only with two racks");
+    v.section("cross_rack", s.cross_rack, "direct link from rack to rack; required with two racks");
   else
     v.optional_section("cross_rack", s.cross_rack, s.cross_rack.bandwidth.count() > 0,
-                       "not used with one rack");
+                       "direct link from rack to rack; required with two racks");
 }
 
 // The chips of a torus: the product of its dimensions, saturated above kChipsMax.
@@ -128,6 +128,22 @@ template <class V>
 void describe(V& v, RunOptions& s) {
   v.option_number("seed", s.seed, "seed of every random stream");
   v.option_number("shuffle", s.shuffle, "permutes construction and profiling order");
+}
+
+// What a system file holds besides "kind" and "chip".
+struct SystemFile {
+  std::string name;
+  FabricSpec fabric;
+  CompileSpec compile;
+  RunOptions run;
+};
+
+template <class V>
+void describe(V& v, SystemFile& s) {
+  v.text("name", s.name, "name in reports");
+  v.section("fabric", s.fabric, "links between the chips");
+  v.optional_section("compile", s.compile, true, "compilation switches");
+  v.optional_section("run", s.run, true, "run options");
 }
 
 }  // namespace trn3sim::config
