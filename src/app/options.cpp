@@ -84,9 +84,10 @@ std::int64_t number_of(const po::variables_map& values, const char* name, std::i
 
 std::string only_file(const Arguments& words, const char* command) {
   if (words.size() == 1) return words.front();
-  fail(words.empty() ? fmt::format("{} needs a file", command)
-                     : fmt::format("{} takes one file, found \"{}\" and \"{}\"", command, words[0],
-                                   words[1]));
+  fail(
+      words.empty()
+          ? fmt::format("{} needs a file; trn3sim config list shows what there is", command)
+          : fmt::format("{} takes one file, found \"{}\" and \"{}\"", command, words[0], words[1]));
 }
 
 Arguments overrides_of(const po::variables_map& values) {

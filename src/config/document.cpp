@@ -3,9 +3,10 @@
 #include "config/document.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include "trn3sim/base/text.hpp"
@@ -14,6 +15,9 @@
 
 namespace trn3sim::config {
 namespace {
+
+constexpr std::size_t kFileMax = std::size_t{256} << 20U;
+constexpr std::size_t kDepthMax = 64;  // a system needs 6
 
 const std::vector<std::string>& roots() {
   static const std::vector<std::string> kRoots = {"chip", "fabric", "name", "compile", "run"};
@@ -116,7 +120,33 @@ bool is_long_leaf(const Json& value) {
   return value.is_object() && value.contains("value");
 }
 
+std::size_t too_deep(std::string_view text) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDepthMax) return i + 1;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return 0;
+}
+
 Json parse_document(const std::string& text, const std::string& label) {
+  if (text.find('\0') != std::string::npos)
+    throw base::UserError(label, "holds NUL bytes: binary data or UTF-16; expected JSON in UTF-8");
+  if (const std::size_t byte = too_deep(text); byte > 0)
+    throw base::UserError(fmt::format("{}:{}", label, line_and_column(text, byte)),
+                          fmt::format("objects and lists nest more than {} deep", kDepthMax));
   DuplicateKeys duplicates(label);
   Json document;
   try {
@@ -137,8 +167,19 @@ Json parse_document(const std::string& text, const std::string& label) {
 
 Json load_document(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw base::UserError(path.string(), "cannot be opened for reading");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file)
+    throw base::UserError(path.string(),
+                          fmt::format("cannot be opened for reading: {}", std::strerror(errno)));
+  std::string text;
+  std::vector<char> piece(1U << 16U);
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kFileMax)
+      throw base::UserError(path.string(),
+                            fmt::format("longer than {} MiB, which no configuration needs; is this "
+                                        "the right file?",
+                                        kFileMax >> 20U));
+  }
   if (file.bad()) throw base::UserError(path.string(), "cannot be read");
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
     throw base::UserError(path.string(), "the file is empty; expected a JSON object");
@@ -165,6 +206,12 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& texts,
       const std::size_t dot = std::min(change.path.find('.', begin), change.path.size());
       change.keys.push_back(change.path.substr(begin, dot - begin));
       begin = dot + 1;
+    }
+    if (std::find(change.keys.begin(), change.keys.end(), "") != change.keys.end()) {
+      problems.add(change.place(),
+                   "a name of the path is empty; expected names with single dots "
+                   "between them, such as chip.hbm.bandwidth");
+      continue;
     }
     if (std::find(roots().begin(), roots().end(), change.keys[0]) == roots().end()) {
       problems.add(change.place(), fmt::format("unknown path \"{}\"; it starts with one of {}{}",

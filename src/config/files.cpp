@@ -63,6 +63,8 @@ std::string not_found(const fs::path& name, const std::string& what,
       if (std::find(near.begin(), near.end(), found) == near.end())
         near.push_back(std::move(found));
   }
+  if (what == "configuration" && fits(name.filename().string(), "trace"))
+    return text + "; this is the name of a workload: --trace FILE, trn3sim trace check FILE";
   std::string hint = base::did_you_mean(name.filename().string(), near);
   for (const std::string& found : near)
     if (found.starts_with(name.filename().string() + "."))

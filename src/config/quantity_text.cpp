@@ -99,6 +99,7 @@ struct Decimal {
   Int128 digits = 0;
   int decimals = 0;
   bool ok = false;
+  bool long_number = false;  // more digits than fit
   std::string_view rest;
 };
 
@@ -114,7 +115,10 @@ Decimal split_decimal(std::string_view text) {
   for (; used < text.size(); ++used) {
     const char c = text[used];
     if (is_digit(c)) {
-      if (++digits > kDigitsMax) return d;
+      if (++digits > kDigitsMax) {
+        d.long_number = true;
+        return d;
+      }
       d.digits = d.digits * 10 + (c - '0');
       if (point) ++d.decimals;
     } else if (c == '.' && !point && used > 0) {
@@ -165,6 +169,7 @@ Q quantity_limit() {
 template <class Q>
 ParsedQuantity<Q> parse_quantity(std::string_view text) {
   const Decimal d = split_decimal(text);
+  if (d.long_number) return QuantityError{fmt::format("a number of at most {} digits", kDigitsMax)};
   if (!d.ok || d.rest.empty()) return QuantityError{quantity_sample<Q>()};
   for (const Unit& unit : Kind<Q>::kUnits) {
     if (d.rest != unit.name) continue;

@@ -202,10 +202,11 @@ void Reader::counts(std::string_view key, std::vector<std::int64_t>& values, std
                     std::int64_t high, std::int64_t most, std::string_view /*doc*/) {
   std::optional<Leaf> found = leaf(key, Need::Number);
   if (!found) return;
-  if (found->overridden)
-    if (Json parsed = Json::parse(found->value.get_ref<const std::string&>(), nullptr, false);
-        parsed.is_array())
-      found->value = std::move(parsed);
+  if (found->overridden) {
+    const std::string& text = found->value.get_ref<const std::string&>();
+    Json parsed = too_deep(text) > 0 ? Json() : Json::parse(text, nullptr, false);
+    if (parsed.is_array()) found->value = std::move(parsed);
+  }
   const Json& list = found->value;
   if (!list.is_array() || list.empty() || list.size() > static_cast<std::size_t>(most))
     return wrong(*found, fmt::format("a list of 1 to {} whole numbers", most));
