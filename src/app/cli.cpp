@@ -147,10 +147,18 @@ std::string version() {
 }
 
 Command parse(const Arguments& arguments) {
+  if (!arguments.empty() &&
+      (arguments.front().ends_with(".json") || arguments.front().ends_with(".trace")))
+    fail(fmt::format("unexpected \"{}\"; files are given as --config FILE and --trace FILE",
+                     arguments.front()));
   if (!arguments.empty() && !arguments.front().empty() && arguments.front().front() != '-') {
     static const Arguments kCommands = {"trace", "config", "help"};
     const std::string& command = arguments.front();
-    if (command == "help") return ShowText{kHelp};
+    if (command == "help") {  // help trace gen llama = trace gen llama --help
+      Arguments rest{arguments.begin() + 1, arguments.end()};
+      rest.emplace_back("--help");
+      return parse(rest);
+    }
     if (command == "config") return parse_config({arguments.begin() + 1, arguments.end()});
     if (command != "trace") {
       fail(fmt::format("unknown command \"{}\"{}; see trn3sim --help", command,
