@@ -18,6 +18,7 @@
 #include "trn3sim/trace/program.hpp"
 
 #include "app/cli.hpp"
+#include "app/config_commands.hpp"
 #include "app/exit_code.hpp"
 #include "app/output.hpp"
 #include "app/progress.hpp"
@@ -97,6 +98,10 @@ int run(const Command& command) {
     return generate_synthetic(*options);
   if (const auto* options = std::get_if<TraceInfo>(&command)) return trace_info(*options);
   if (const auto* options = std::get_if<TraceCheck>(&command)) return trace_check(*options);
+  if (const auto* options = std::get_if<ConfigList>(&command)) return config_list(*options);
+  if (const auto* options = std::get_if<ConfigShow>(&command)) return config_show(*options);
+  if (const auto* options = std::get_if<ConfigCheck>(&command)) return config_check(*options);
+  if (const auto* options = std::get_if<ConfigSchema>(&command)) return config_schema(*options);
   return start_systemc(std::get<Simulate>(command));
 }
 
