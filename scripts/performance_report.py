@@ -25,8 +25,8 @@ JOBS = [("Llama-2 7B step, 64 chips (the main job)", "ultraserver64.json", "llam
 
 TEXT = """# Performance
 
-Written by `scripts/performance_report.py` on {machine}. User CPU time of the fastest of {runs} runs with an empty
-cache; one run uses one core.
+Written by `scripts/performance_report.py` on {machine}.
+User CPU time of the fastest of {runs} runs with an empty cache; one run uses one core.
 
 ## Whole runs
 

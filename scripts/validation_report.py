@@ -20,7 +20,7 @@ LAYERS, HIDDEN, FFN, VOCAB, SEQUENCE, SEQUENCES = 32, 4096, 11008, 32000, 4096, 
 MATMUL_PARAMETERS = LAYERS * (4 * HIDDEN * HIDDEN + 3 * HIDDEN * FFN) + VOCAB * HIDDEN
 TOKENS = SEQUENCE * SEQUENCES
 
-SUITES = ["physics", "monotonic", "mutations", "determinism", "scaling", "bad_input"]
+SUITES = ["physics", "monotonic", "mutations", "determinism", "scaling", "timeline", "bad_input"]
 
 # Title, setting, what is looked at. The test suite asserts limits for these; here are the values.
 MUTATIONS = [("half the HBM bandwidth", ["chip.hbm.bandwidth=2457.6GB/s"]),

@@ -29,6 +29,8 @@ struct GroupChain {
   std::map<std::int64_t, Entry> open;
 };
 
+class TimelineRecorder;
+
 struct LabelStats {
   std::int64_t count = 0;     // instances
   std::int64_t total_fs = 0;  // summed over member ranks
@@ -55,6 +57,7 @@ struct MachineState {
   base::Time end;                                           // when the last rank finished
   std::int64_t ops_done = 0, ops_total = 0;
   ProgressFunction progress;
+  TimelineRecorder* timeline = nullptr;                     // if one was asked for
 };
 
 }  // namespace trn3sim::sim

@@ -72,6 +72,9 @@ class Sequencer {
   void set_chain_end(const Ticket& ticket, base::Time end);
   [[nodiscard]] base::Time longest_chain() const { return longest_chain_; }
 
+  // Iterations of the loops around an op that is not done, outermost first: "3/12"; "" outside loops.
+  [[nodiscard]] std::string iterations(const Ticket& ticket) const;
+
   // The oldest op of each queue that has not finished, for deadlock reports.
   [[nodiscard]] std::vector<Ticket> outstanding() const;
   [[nodiscard]] std::vector<std::string> unmet_dependencies(const Ticket& ticket) const;
