@@ -48,7 +48,8 @@ was calibrated on private hardware. What a comparison cannot say is stated with 
 
 Reads on one HBM3 channel of two pseudo-channels at 9.6 Gb/s; share of the peak that the stack model reaches and that
 Ramulator 2.1 (HBM3 preset, FRFCFS-RowHit, open page, the same address map without the channel fold) reached.
-Block: bytes read from consecutive addresses; queue: bursts that the scheduler sees. {hbm_verdict}
+Block: bytes read from consecutive addresses; queue: bursts that the scheduler sees.
+{hbm_verdict}
 
 {hbm}
 The reference numbers are stored in `tests/unit/models/hbm_test.cpp`. No HBM3e device was measured.
@@ -56,7 +57,8 @@ The reference numbers are stored in `tests/unit/models/hbm_test.cpp`. No HBM3e d
 ## DMA against the published curve
 
 Loads of [128 x row] bytes in one queue by the 16 engines of a core, against the fit to the curve of the Neuron DMA
-overview, `max(860 ns, bytes per engine / 33 GB/s + 50 ns)`. {dma_verdict}
+overview, `max(860 ns, bytes per engine / 33 GB/s + 50 ns)`.
+{dma_verdict}
 
 {dma}
 The curve was published for Trainium2 with other rates; for Trainium3 its form is carried over.

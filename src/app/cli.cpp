@@ -125,7 +125,7 @@ std::vector<std::int64_t> numbers_of(const po::variables_map& values, const char
 
 void parse_timeline(const po::variables_map& values, Simulate& simulate) {
   simulate.timeline = values.count("timeline") > 0;
-  for (const char* name : {"timeline-chips", "timeline-limit"}) {
+  for (const char* name : {"timeline-chips", "timeline-limit", "timeline-gzip"}) {
     if (values.count(name) > 0 && !simulate.timeline)
       fail(fmt::format("--{} needs --timeline", name));
   }
@@ -135,11 +135,13 @@ void parse_timeline(const po::variables_map& values, Simulate& simulate) {
     simulate.timeline_chips = numbers_of(values, "timeline-chips");
   if (values.count("timeline-limit") > 0)
     simulate.timeline_limit = number_of(values, "timeline-limit", 1);
+  simulate.timeline_gzip = values.count("timeline-gzip") > 0;
 }
 
 Command parse_simulate(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("help,h", "")("version", "")("quiet,q", "")("timeline", "");
+  options.add_options()("help,h", "")("version", "")("quiet,q", "")("timeline", "")("timeline-gzip",
+                                                                                    "");
   for (const char* name :
        {"config", "trace", "compile", "format", "out", "timeline-chips", "timeline-limit"}) {
     options.add_options()(name, po::value<std::string>(), "");

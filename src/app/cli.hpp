@@ -29,6 +29,7 @@ struct Simulate {
   bool timeline = false;                     // only with `out`
   std::vector<std::int64_t> timeline_chips;  // empty: the first few
   std::optional<std::int64_t> timeline_limit;
+  bool timeline_gzip = false;
 };
 
 // trn3sim trace gen llama

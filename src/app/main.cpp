@@ -49,6 +49,7 @@ stats::TimelineSpec timeline_spec(const Simulate& options, std::int64_t chips) {
   stats::TimelineSpec spec;
   if (!options.timeline_chips.empty()) spec.chips = options.timeline_chips;
   if (options.timeline_limit) spec.limit = *options.timeline_limit;
+  spec.gzip = options.timeline_gzip;
   for (const std::int64_t chip : options.timeline_chips) {
     if (chip < chips) continue;
     throw base::UserError(

@@ -165,8 +165,13 @@ void write_files(const fs::path& directory, const stats::Results& results,
   files.emplace_back(directory / "kernels.csv", kernels_csv(results));
   files.emplace_back(directory / "collectives.csv", collectives_csv(results));
   files.emplace_back(directory / "links.csv", links_csv(results));
-  if (timeline != nullptr)
-    files.emplace_back(directory / "timeline.json", timeline_json(*timeline, results.chips));
+  if (timeline != nullptr) {
+    const std::string text = timeline_json(*timeline, results.chips);
+    if (timeline->spec().gzip)
+      files.emplace_back(directory / "timeline.json.gz", gzip(text));
+    else
+      files.emplace_back(directory / "timeline.json", text);
+  }
   for (Pending& file : files) file.commit();
 }
 

@@ -7,8 +7,11 @@
 #include <set>
 #include <tuple>
 
+#include "trn3sim/base/error.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <zlib.h>
 
 namespace trn3sim::report {
 namespace {
@@ -116,6 +119,35 @@ class Writer {
 };
 
 }  // namespace
+
+std::string gzip(const std::string& text) {
+  constexpr int kGzip = 15 + 16;  // largest window; gzip header instead of zlib's
+  z_stream z{};
+  TRN3SIM_CHECK(
+      deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) == Z_OK,
+      "zlib");
+  std::string out;
+  constexpr std::size_t kChunk = std::size_t{1} << 20;
+  std::size_t given = 0;
+  int status = Z_OK;
+  while (status != Z_STREAM_END) {
+    const std::size_t part = std::min(kChunk, text.size() - given);
+    // zlib does not write to its input.
+    z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data() + given));
+    z.avail_in = static_cast<uInt>(part);
+    given += part;
+    do {
+      const std::size_t used = out.size();
+      out.resize(used + kChunk);
+      z.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+      z.avail_out = static_cast<uInt>(kChunk);
+      status = deflate(&z, given == text.size() ? Z_FINISH : Z_NO_FLUSH);
+      out.resize(used + kChunk - z.avail_out);
+    } while (z.avail_out == 0);
+  }
+  deflateEnd(&z);
+  return out;
+}
 
 std::string timeline_json(const Timeline& timeline, std::int64_t chips) {
   return Writer(timeline, chips).text();

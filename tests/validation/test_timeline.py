@@ -3,6 +3,7 @@
 """timeline.json: what it shows is what the results count."""
 import collections
 import decimal
+import gzip
 import json
 import pathlib
 import tempfile
@@ -96,6 +97,15 @@ class TimelineTest(unittest.TestCase):
         until = decimal.Decimal(data["complete_until_us"])
         self.assertEqual(kept, [s for s in everything if s["ts"] + s["dur"] < until])
         self.assertIn("dropped", data["note"])
+
+    def test_compressed_it_is_the_same(self):
+        with tempfile.TemporaryDirectory() as out:
+            runner.run("--config", "chip1.json", "--trace", self.one, "--out", out, "--quiet", "--timeline",
+                       "--timeline-gzip")
+            files = {f.name for f in pathlib.Path(out).iterdir()}
+            self.assertNotIn("timeline.json", files)
+            self.assertEqual(gzip.decompress((pathlib.Path(out) / "timeline.json.gz").read_bytes()).decode(),
+                             self.text)
 
     def test_recording_changes_no_result(self):
         self.assertEqual(runner.results("chip1.json", self.one)[1], self.results)

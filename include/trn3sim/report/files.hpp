@@ -22,8 +22,8 @@ void write_file(const std::filesystem::path& path, const std::string& text);
 void check_directory(const std::filesystem::path& directory);
 
 // results.json, run_info.json, kernels.csv, collectives.csv and links.csv in `directory`, which is
-// made if needed; timeline.json if `timeline` is given. All are written before the first is renamed.
-// Throws base::UserError.
+// made if needed; timeline.json (or timeline.json.gz) if `timeline` is given. All are written
+// before the first is renamed. Throws base::UserError.
 void write_files(const std::filesystem::path& directory, const stats::Results& results,
                  const stats::RunInfo& info, const stats::Timeline* timeline = nullptr);
 

@@ -17,4 +17,7 @@ namespace trn3sim::report {
 // bytes.
 std::string timeline_json(const stats::Timeline& timeline, std::int64_t chips);
 
+// `text` as a gzip file without name and date: equal texts give equal bytes.
+std::string gzip(const std::string& text);
+
 }  // namespace trn3sim::report

@@ -17,6 +17,7 @@ namespace trn3sim::stats {
 struct TimelineSpec {
   std::vector<std::int64_t> chips = {0, 1, 2, 3};  // those that the machine has not are left out
   std::int64_t limit = 200'000;                    // slices
+  bool gzip = false;                               // the file is compressed
 };
 
 class Timeline {
