@@ -29,6 +29,8 @@ struct GroupChain {
   std::map<std::int64_t, Entry> open;
 };
 
+class TimelineRecorder;
+
 // What a collective label stands for; counts are kept by rank.
 struct LabelStats {
   bool used = false;
@@ -60,6 +62,7 @@ struct MachineState {
   LoopSkipper* skipper = nullptr;  // nullptr: everything is simulated
   std::int64_t skipped_ops = 0;
   base::Time longest_lead_in;  // of any kernel's weights
+  TimelineRecorder* timeline = nullptr;                     // if one was asked for
 };
 
 }  // namespace trn3sim::sim

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "trn3sim/base/error.hpp"
+#include "timeline_recorder.hpp"
 #include "trn3sim/compile/collective.hpp"
 
 #include "loop_skipper.hpp"
@@ -156,6 +157,7 @@ void RankRunner::book_kernel() {
   KernelCount& count = stats_.kernels[pieces_.kernel];
   ++count.executions;
   count.total_fs += took;
+  if (machine_.timeline != nullptr) record(kQueueCompute, pieces_.start, static_cast<std::int64_t>(pieces_.kernel));
   settled_ = machine_.context.now();
 }
 
@@ -272,6 +274,7 @@ void RankRunner::issue_host(std::int32_t queue, const Ticket& t) {
 void RankRunner::transfer_ended(std::int32_t queue) {
   const Running r = running_[static_cast<std::size_t>(queue)];
   settle();
+  if (machine_.timeline != nullptr) record(queue, r.start, -1);
   if (queue == kQueueHost) {
     --host_ops_;
   } else if (queue >= kQueueStream0) {
@@ -279,6 +282,10 @@ void RankRunner::transfer_ended(std::int32_t queue) {
     --collectives_;
   }
   complete(queue);
+}
+
+void RankRunner::record(std::int32_t queue, base::Time start, std::int64_t kernel) const {
+  machine_.timeline->ended(rank_, queue, running_[static_cast<std::size_t>(queue)].ticket, sequencer_, start, kernel);
 }
 
 void RankRunner::complete(std::int32_t queue) {

@@ -105,6 +105,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   void end_collective(const Ticket& ticket, base::Time start);
   void play(std::size_t kernel, base::Time hidden);
   void book_kernel();
+  void record(std::int32_t queue, base::Time start, std::int64_t kernel) const;
   [[nodiscard]] std::size_t kernel_of(const Ticket& ticket) const;
   [[nodiscard]] const models::KernelProfile& profile(std::size_t kernel) const;
   [[nodiscard]] const trace::Op& op_of(const Ticket& ticket) const;

@@ -323,6 +323,16 @@ void Sequencer::set_chain_end(const Ticket& t, base::Time end) {
   slot = std::max(slot, end);
 }
 
+std::string Sequencer::iterations(const Ticket& ticket) const {
+  std::string text;
+  for (std::int32_t f = ticket.frame; f >= 0; f = frames_[static_cast<std::size_t>(f)].parent) {
+    const Frame& frame = frames_[static_cast<std::size_t>(f)];
+    if (frame.iterations == 1) continue;
+    text = std::to_string(frame.iteration) + (text.empty() ? "" : "/") + text;
+  }
+  return text;
+}
+
 std::vector<Ticket> Sequencer::outstanding() const {
   std::vector<Ticket> list;
   for (const Queue& q : queues_)

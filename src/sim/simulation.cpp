@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 
+#include "timeline_recorder.hpp"
 #include "trn3sim/compile/kernel.hpp"
 #include "trn3sim/sim/bench.hpp"
 
@@ -39,6 +40,7 @@ struct Simulation::Impl {
   Machine machine;
   KernelBench bench;
   stats::RunInfo info;
+  std::unique_ptr<TimelineRecorder> recorder;
 
   Impl(const config::RunSpec& run, const topology::Graph& graph, const trace::Program& program,
        const compile::Plan& plan)
@@ -74,6 +76,12 @@ Simulation::~Simulation() = default;
 
 void Simulation::on_progress(ProgressFunction function) {
   impl_->machine.state().progress = std::move(function);
+}
+
+void Simulation::record(stats::Timeline& timeline) {
+  MachineState& state = impl_->machine.state();
+  impl_->recorder = std::make_unique<TimelineRecorder>(state, timeline);
+  state.timeline = impl_->recorder.get();
 }
 
 stats::Results Simulation::run() {

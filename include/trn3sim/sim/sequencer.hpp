@@ -108,6 +108,8 @@ class Sequencer {
     f(longest);
     longest_chain_ = base::Time(longest);
   }
+  // Iterations of the loops around an op that is not done, outermost first: "3/12"; "" outside loops.
+  [[nodiscard]] std::string iterations(const Ticket& ticket) const;
 
   // The oldest op of each queue that has not finished, for deadlock reports.
   [[nodiscard]] std::vector<Ticket> outstanding() const;

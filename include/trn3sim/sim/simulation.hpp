@@ -11,6 +11,7 @@
 #include "trn3sim/compile/plan.hpp"
 #include "trn3sim/config/run_spec.hpp"
 #include "trn3sim/stats/results.hpp"
+#include "trn3sim/stats/timeline.hpp"
 #include "trn3sim/topology/graph.hpp"
 #include "trn3sim/trace/program.hpp"
 
@@ -34,6 +35,8 @@ class Simulation {
   Simulation& operator=(const Simulation&) = delete;
 
   void on_progress(ProgressFunction function);
+  // Records the run into `timeline`, which must outlive the simulation. Call before run().
+  void record(stats::Timeline& timeline);
   // Runs to the end. Throws base::UserError on a deadlock of the workload (who waits for whom).
   stats::Results run();
   // Wall times and counts of the run, after run().
