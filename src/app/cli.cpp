@@ -106,7 +106,7 @@ std::string output_file(const po::variables_map& values) {
 
 Command parse_simulate(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("help,h", "")("version", "")("quiet,q", "");
+  options.add_options()("help,h", "")("version", "")("quiet,q", "")("no-cache", "");
   for (const char* name : {"config", "trace", "compile", "format", "out"}) {
     options.add_options()(name, po::value<std::string>(), "");
   }
@@ -148,6 +148,7 @@ Command parse_simulate(const Arguments& arguments) {
   simulate.format = format_of(values);
   simulate.out = text_of(values, "out");
   simulate.quiet = values.count("quiet") > 0;
+  simulate.cache = values.count("no-cache") == 0;
   return simulate;
 }
 

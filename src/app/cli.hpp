@@ -25,6 +25,7 @@ struct Simulate {
   Format format = Format::Text;
   std::string out;  // directory; empty: none
   bool quiet = false;
+  bool cache = true;  // kernel profiles of earlier runs
 };
 
 // trn3sim trace gen llama

@@ -16,6 +16,7 @@ Simulate a step
     --format FORMAT     text (default) or json: what goes to standard output
     --out DIR           also write results.json, run_info.json and CSV tables there
     --quiet             no progress on the terminal
+    --no-cache          measure every kernel anew, keep nothing for the next run
 
 Make and look at workloads
   trn3sim trace gen llama --help
