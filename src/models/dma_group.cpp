@@ -12,6 +12,7 @@ namespace trn3sim::models {
 namespace {
 
 constexpr std::int64_t kAlignment = 4096;
+constexpr std::size_t kLanes = 4;
 
 std::int64_t align_down(std::int64_t bytes) {
   return bytes / kAlignment * kAlignment;
@@ -32,7 +33,7 @@ DmaGroup::DmaGroup(const config::ChipSpec& chip)
     : chip_(&chip), per_core_(static_cast<std::int32_t>(chip.dma.engines)) {
   const std::int64_t engines = chip.dma.engines * chip.cores_per_stack();
   for (std::int64_t e = 0; e < engines; ++e) engines_.emplace_back(chip.dma);
-  next_.assign(engines_.size(), base::kTimeMax);
+  next_.assign((engines_.size() + kLanes - 1) / kLanes * kLanes, base::kTimeMax);
 }
 
 void DmaGroup::load(const TileProgram& program) {
@@ -118,10 +119,20 @@ void DmaGroup::finish_part(std::int32_t live, base::Time at) {
 }
 
 DmaGroup::Due DmaGroup::next_packet() const {
-  Due due{base::kTimeMax, 0};
-  for (std::size_t e = 0; e < next_.size(); ++e)
-    if (next_[e] < due.at) due = {next_[e], e};
-  return due;
+  // Four minima without branches, then the first engine that has the least.
+  const auto least = [](base::Time a, base::Time b) { return a < b ? a : b; };
+  const base::Time* next = next_.data();
+  base::Time a = base::kTimeMax, b = a, c = a, d = a;
+  for (const base::Time* end = next + next_.size(); next != end; next += kLanes) {
+    a = least(a, next[0]);
+    b = least(b, next[1]);
+    c = least(c, next[2]);
+    d = least(d, next[3]);
+  }
+  const base::Time at = least(least(a, b), least(c, d));
+  std::size_t engine = 0;
+  while (next_[engine] != at) ++engine;
+  return {at, engine};
 }
 
 void DmaGroup::activate_until(base::Time now) {

@@ -83,7 +83,7 @@ class DmaGroup {
   const TileProgram* program_ = nullptr;
   std::int32_t per_core_;
   std::vector<DmaEngine> engines_;          // core x engines per core + engine
-  std::vector<base::Time> next_;            // by engine: DmaEngine::next()
+  std::vector<base::Time> next_;            // by engine: DmaEngine::next(); padded with kTimeMax
   std::vector<Activation> activations_;     // heap, earliest first
   std::vector<DmaCompletion> completions_;  // heap, earliest first
   std::vector<Live> live_;
