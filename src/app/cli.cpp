@@ -61,8 +61,10 @@ void parse_timeline(const po::variables_map& values, Simulate& simulate) {
 
 Command parse_simulate(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("help,h", "")("version", "")("quiet,q", "")("timeline", "")("timeline-gzip",
-                                                                                    "");
+  for (const char* flag :
+       {"help,h", "version", "quiet,q", "timeline", "timeline-gzip", "no-cache"}) {
+    options.add_options()(flag, "");
+  }
   for (const char* name :
        {"config", "trace", "compile", "format", "out", "timeline-chips", "timeline-limit"}) {
     options.add_options()(name, po::value<std::string>(), "");
@@ -95,6 +97,7 @@ Command parse_simulate(const Arguments& arguments) {
   simulate.out = text_of(values, "out");
   simulate.quiet = values.count("quiet") > 0;
   parse_timeline(values, simulate);
+  simulate.cache = values.count("no-cache") == 0;
   return simulate;
 }
 

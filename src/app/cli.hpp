@@ -30,6 +30,7 @@ struct Simulate {
   std::vector<std::int64_t> timeline_chips;  // empty: the first few
   std::optional<std::int64_t> timeline_limit;
   bool timeline_gzip = false;
+  bool cache = true;  // kernel profiles of earlier runs
 };
 
 // trn3sim trace gen llama

@@ -72,8 +72,12 @@ int simulate(const Simulate& options) {
   if (options.timeline) machine.record(timeline);
   const std::unique_ptr<Progress> progress = options.quiet ? nullptr : terminal_progress();
   if (progress) machine.on_progress([&](const sim::Progress& p) { progress->update(p); });
+  if (const auto cache = sim::profile_cache_directory(); cache && options.cache)
+    machine.cache_profiles(*cache);
   const stats::Results results = machine.run();
   if (progress) progress->finish();
+  if (!machine.cache_problem().empty())
+    spdlog::warn("the cache of kernel profiles is not used: {}", machine.cache_problem());
   return report_run(options, run, results, machine.info(), timeline);
 }
 
