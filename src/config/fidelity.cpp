@@ -25,6 +25,8 @@ void choose_detailed_chips(RunSpec& run, bool all, std::vector<std::int64_t> chi
   std::sort(chips.begin(), chips.end());
   chips.erase(std::unique(chips.begin(), chips.end()), chips.end());
   run.detailed_chips = std::move(chips);
+  // What a detailed stack holds is no part of the state in which loops are found to repeat.
+  if (!run.detailed_chips.empty()) run.fast_forward = false;
 }
 
 }  // namespace trn3sim::config

@@ -29,8 +29,8 @@ EngineStream::Op EngineStream::decode(const TileProgram& program,
   if (instruction.op == Opcode::DmaStart) {
     op.kind = Kind::Dma;
     const DmaTransfer& t = program.transfers.at(std::size_t(instruction.dma));
-    op.prefetchable = t.direction == DmaDirection::HbmToSbuf &&
-                      program.operands.at(std::size_t(t.operand)).weight;
+    if (t.direction == DmaDirection::HbmToSbuf)
+      op.ahead = program.operands.at(std::size_t(t.operand)).weight ? Ahead::Weights : Ahead::Loads;
   } else if (instruction.op == Opcode::Nop)
     op.kind = Kind::Nop;
   else
@@ -42,8 +42,8 @@ EngineStream::Op EngineStream::decode(const TileProgram& program,
   return op;
 }
 
-void EngineStream::load(const TileProgram& program, const CoreProgram& core, bool hold) {
-  hold_ = hold;
+void EngineStream::load(const TileProgram& program, const CoreProgram& core, Ahead ahead) {
+  ahead_ = ahead;
   nodes_ = core.streams[static_cast<std::size_t>(engine_)];
   execution_counts(program, nodes_);  // checks the loops
   ops_.clear();
@@ -69,7 +69,7 @@ void EngineStream::load(const TileProgram& program, const CoreProgram& core, boo
 }
 
 void EngineStream::release(base::Time at) {
-  hold_ = false;
+  ahead_ = Ahead::Everything;
   free_ = std::max(free_, edges_.edge_at_or_after(at));
 }
 
@@ -119,7 +119,7 @@ std::uint32_t EngineStream::run(SemaphoreBank& semaphores, std::vector<DmaTrigge
       continue;
     }
     const Op& op = ops_[std::size_t(node.index)];
-    if (hold_ && !op.prefetchable) return woken;
+    if (op.ahead < ahead_) return woken;
     for (unsigned w = 0; w < op.waits; ++w)
       if (!semaphores.ready(op.wait[w].id, op.wait[w].count)) return woken;
     std::int64_t ready = free_;

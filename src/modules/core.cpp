@@ -38,12 +38,12 @@ Core::Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, st
   }
 }
 
-void Core::load(const models::TileProgram& program, std::size_t of_program, bool hold) {
+void Core::load(const models::TileProgram& program, std::size_t of_program, models::Ahead ahead) {
   static const models::CoreProgram kIdle;
   const models::CoreProgram& core =
       of_program < program.cores.size() ? program.cores[of_program] : kIdle;
   semaphores_.load(program, core);
-  for (auto& e : engines_) e->stream().load(program, core, hold);
+  for (auto& e : engines_) e->stream().load(program, core, ahead);
 }
 
 void Core::release(base::Time at) {

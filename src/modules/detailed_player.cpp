@@ -51,9 +51,9 @@ void DetailedPlayer::play(const KernelWork& work, base::Time /*hidden*/) {
   notify_at(opaque_end_, context_, context_.now() + duration);
 }
 
-void DetailedPlayer::prefetch(const KernelWork& next) {
+void DetailedPlayer::prefetch(const KernelWork& next, models::Ahead ahead) {
   if (next.program == nullptr) return;
-  for (StackCluster* stack : stacks_) stack->prefetch(first_core_, *next.program);
+  for (StackCluster* stack : stacks_) stack->prefetch(first_core_, *next.program, ahead);
 }
 
 void DetailedPlayer::traffic_ended(std::int32_t /*id*/) {

@@ -31,6 +31,7 @@ void Dma::post(const std::vector<models::DmaTrigger>& triggers) {
 }
 
 void Dma::inject(const models::ForeignTransfer& transfer) {
+  alone_ = false;
   group_.inject(clock_->now(), transfer);
   clock_->notify(wake_, group_.next());
 }
@@ -39,6 +40,8 @@ void Dma::step() {
   due_.clear();
   group_.advance(clock_->now(), *memory.operator->(), due_);
   for (const models::DmaCompletion& c : due_) completed_(c);
+  // What completions set off is posted in the next delta.
+  if (due_.empty() && alone_) group_.run_ahead(*memory.operator->());
   if (!group_.idle()) clock_->notify(wake_, group_.next());
 }
 

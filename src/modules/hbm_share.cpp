@@ -39,7 +39,8 @@ void HbmShare::step() {
   model_.take_finished(now, finished_);
   // Ends may start the next kernel on this stack, which changes finished_'s owner: take a copy.
   std::vector<KernelEnd*> ended;
-  for (models::ShareModel::Handle h : finished_) ended.push_back(ends_[static_cast<std::size_t>(h)]);
+  for (models::ShareModel::Handle h : finished_)
+    ended.push_back(ends_[static_cast<std::size_t>(h)]);
   for (KernelEnd* end : ended) end->kernel_part_ended();
   arm();
 }

@@ -54,7 +54,7 @@ struct StackCluster::Impl {
   void arm(std::function<void()> callback);
   void bind(std::size_t slot, std::size_t first_core, const models::TileProgram& tile_program);
   void check(const models::TileProgram& tile_program) const;
-  void launch(std::size_t first_core, const models::TileProgram& tile_program, bool hold,
+  void launch(std::size_t first_core, const models::TileProgram& tile_program, models::Ahead ahead,
               std::function<void()> callback);
   void inject(const Traffic& traffic, TrafficEnd& end, std::int32_t id);
   void post(std::size_t slot, std::vector<models::DmaTrigger>& triggers);
@@ -181,13 +181,14 @@ void StackCluster::Impl::arm(std::function<void()> callback) {
 }
 
 void StackCluster::Impl::launch(std::size_t first_core, const models::TileProgram& tile_program,
-                                bool hold, std::function<void()> callback) {
+                                models::Ahead ahead, std::function<void()> callback) {
   measuring = false;
   std::size_t slot = first_core * kSets;
   for (std::size_t s = slot; s < slot + kSets; ++s) {
     Job& job = jobs[s];
     if (!job.active || !job.held) continue;
-    TRN3SIM_CHECK(!hold && job.program == &tile_program, "another program was prefetched");
+    TRN3SIM_CHECK(ahead == models::Ahead::Everything && job.program == &tile_program,
+                  "another program was prefetched");
     job.held = false;
     job.done = std::move(callback);
     for (Core* core : job.cores) core->release(clock.now() - job.start);
@@ -199,13 +200,13 @@ void StackCluster::Impl::launch(std::size_t first_core, const models::TileProgra
   TRN3SIM_CHECK(!job.active, "the cores run a program already");
   bind(slot, first_core, tile_program);
   job.active = true;
-  job.held = hold;
+  job.held = ahead != models::Ahead::Everything;
   job.done = std::move(callback);
   job.start = clock.now();
   dma->load(static_cast<std::int32_t>(slot), tile_program, static_cast<std::int32_t>(first_core),
             share() * static_cast<std::int64_t>(first_core));
   for (std::size_t i = 0; i < job.cores.size(); ++i) {
-    job.cores[i]->load(tile_program, i, hold);
+    job.cores[i]->load(tile_program, i, ahead);
     job.cores[i]->start();
   }
   maybe_end(slot);
@@ -368,11 +369,13 @@ void StackCluster::arm(std::function<void()> done) {
 
 void StackCluster::start(std::int64_t first_core, const models::TileProgram& program,
                          std::function<void()> done) {
-  impl_->launch(static_cast<std::size_t>(first_core), program, false, std::move(done));
+  impl_->launch(static_cast<std::size_t>(first_core), program, models::Ahead::Everything,
+                std::move(done));
 }
 
-void StackCluster::prefetch(std::int64_t first_core, const models::TileProgram& program) {
-  impl_->launch(static_cast<std::size_t>(first_core), program, true, {});
+void StackCluster::prefetch(std::int64_t first_core, const models::TileProgram& program,
+                            models::Ahead ahead) {
+  impl_->launch(static_cast<std::size_t>(first_core), program, ahead, {});
 }
 
 void StackCluster::inject(const Traffic& traffic, TrafficEnd& end, std::int32_t id) {

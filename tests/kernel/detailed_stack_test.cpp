@@ -94,7 +94,7 @@ TEST_F(DetailedStackTest, PrefetchHidesTheLoadsOfWeightsOnly) {
       begin = context.now();
       cluster.start(0, next, [&] { ended = context.now(); });
     });
-    if (prefetch) cluster.prefetch(0, next);
+    if (prefetch) cluster.prefetch(0, next, models::Ahead::Weights);
     sc_core::sc_start();
     return ended - begin;
   };

@@ -70,12 +70,15 @@ class DmaGroup {
   // its share of it.
   void load(std::int32_t job, const TileProgram& program, std::int32_t first_core,
             std::int64_t address);
-  // `trigger.at` must not lie before the last advance().
+  // `trigger.at` must not lie before what advance() and run_ahead() have done.
   void post(const DmaTrigger& trigger);
   // Starts at `now`, which must not lie before the last advance().
   void inject(base::Time now, const ForeignTransfer& transfer);
   // Does everything due at `now`; completions due are appended to `done` in order.
   void advance(base::Time now, Memory& memory, std::vector<DmaCompletion>& done);
+  // Does what lies before the next completion. Only completions make cores start transfers, so
+  // call it when all that the last ones set off has been posted.
+  void run_ahead(Memory& memory);
   // Next time at which advance() has work; kTimeMax if idle.
   [[nodiscard]] base::Time next() const;
   [[nodiscard]] bool idle() const { return next() == base::kTimeMax; }
@@ -105,9 +108,17 @@ class DmaGroup {
     bool operator>(const Activation& o) const;
   };
 
+  struct Due {
+    base::Time at;
+    std::size_t engine;
+  };
+  // The engine that can start a packet first, of several the one with the lowest index.
+  [[nodiscard]] Due next_packet() const;
+  void activate_until(base::Time now);
   void activate(const DmaTrigger& trigger);
   [[nodiscard]] std::int32_t take_live(const Live& live);
   void touch(const DmaPacket& packet, base::Time now);
+  void move_packet(std::size_t engine, base::Time now, Memory& memory);
   void finish_part(std::int32_t live, base::Time at);
 
   const config::ChipSpec* chip_;
@@ -115,11 +126,13 @@ class DmaGroup {
   std::int32_t foreign_queues_;
   std::vector<Job> jobs_;
   std::vector<DmaEngine> engines_;          // core x engines per core + engine
+  std::vector<base::Time> next_;            // by engine: DmaEngine::next(); padded with kTimeMax
   std::vector<Activation> activations_;     // heap, earliest first
   std::vector<DmaCompletion> completions_;  // heap, earliest first
   std::vector<Live> live_;
   std::vector<std::int32_t> free_live_;
   std::int64_t order_ = 0;
+  base::Time reached_;  // of the latest activation or packet
 };
 
 }  // namespace trn3sim::models

@@ -21,13 +21,15 @@ struct CycleInterval {
   std::int64_t start, end;
 };
 
+// What a stream may do before release(): everything, transfers that load, those that load weights.
+enum class Ahead : std::uint8_t { Everything, Loads, Weights };
+
 class EngineStream {
  public:
   EngineStream(const config::ChipSpec& chip, Engine engine, std::int32_t core);
 
-  // `hold`: until release() the stream stops before everything that is not the start of a transfer
-  // that reads a weight.
-  void load(const TileProgram& program, const CoreProgram& core, bool hold = false);
+  // Until release() the stream stops before what `ahead` does not allow.
+  void load(const TileProgram& program, const CoreProgram& core, Ahead ahead = Ahead::Everything);
   // The instructions left start at `at` or later.
   void release(base::Time at);
 
@@ -62,7 +64,7 @@ class EngineStream {
     Opcode op = Opcode::Nop;
     Kind kind = Kind::Nop;
     std::uint8_t waits = 0, signals = 0;
-    bool prefetchable = false;
+    Ahead ahead = Ahead::Everything;  // the narrowest that allows it
     std::int32_t dma = -1;
     std::array<SemaphoreWait, 3> wait{};
     std::array<SemaphoreSignal, 2> signal{};
@@ -87,7 +89,7 @@ class EngineStream {
   std::vector<StreamNode> nodes_;  // Instruction nodes index ops_
   std::vector<Op> ops_;
   bool computes_ = false;  // has compute instructions
-  bool hold_ = false;
+  Ahead ahead_ = Ahead::Everything;
   std::vector<Loop> loops_;
   std::size_t position_ = 0;
   std::int64_t free_ = 0;  // cycle at which the engine can issue the next instruction

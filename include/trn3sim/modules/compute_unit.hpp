@@ -4,7 +4,7 @@
 // The cores of one rank, as its issue logic sees them: they run one kernel at a time.
 #pragma once
 
-#include "trn3sim/models/instruction.hpp"
+#include "trn3sim/models/engine_stream.hpp"
 #include "trn3sim/models/kernel_profile.hpp"
 #include "trn3sim/models/share_weights.hpp"
 
@@ -32,7 +32,7 @@ class ComputeUnit {
   virtual void play(const KernelWork& work, base::Time hidden) = 0;
   // Whether prefetch() is wanted: `next` will be played after the kernel that has just started.
   [[nodiscard]] virtual bool prefetches() const { return false; }
-  virtual void prefetch(const KernelWork& /*next*/) {}
+  virtual void prefetch(const KernelWork& /*next*/, models::Ahead /*ahead*/) {}
 };
 
 }  // namespace trn3sim::modules

@@ -49,12 +49,12 @@ class Core : public sc_core::sc_module {
   Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, std::int32_t index,
        CoreHooks hooks, bool reverse);
 
-  // `program.cores[of_program]`, or nothing if the program has fewer cores. `hold`: until release()
-  // only weights load.
-  void load(const models::TileProgram& program, std::size_t of_program, bool hold = false);
+  // `program.cores[of_program]`, or nothing if the program has fewer cores.
+  void load(const models::TileProgram& program, std::size_t of_program,
+            models::Ahead ahead = models::Ahead::Everything);
   // Lets every stream begin.
   void start();
-  // Ends `hold` at program time `at`, which is now.
+  // Lets everything go on at program time `at`, which is now.
   void release(base::Time at);
   // Posts the signals of a completed transfer.
   void complete(const models::DmaTransfer& transfer, base::Time at);

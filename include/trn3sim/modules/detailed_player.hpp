@@ -24,7 +24,7 @@ class DetailedPlayer : public sc_core::sc_module, public ComputeUnit, public Tra
 
   void play(const KernelWork& work, base::Time hidden) override;
   [[nodiscard]] bool prefetches() const override { return true; }
-  void prefetch(const KernelWork& next) override;
+  void prefetch(const KernelWork& next, models::Ahead ahead) override;
   void traffic_ended(std::int32_t id) override;
 
  private:

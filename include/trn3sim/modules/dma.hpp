@@ -24,9 +24,16 @@ class Dma : public sc_core::sc_module {
   Dma(const sc_core::sc_module_name& name, const config::ChipSpec& chip, const ProgramClock& clock,
       Completed completed);
 
-  void load(const models::TileProgram& program) { group_.load(program); }
+  // A program alone, from the canonical state: the engines may work ahead of the simulated time.
+  void load(const models::TileProgram& program) {
+    alone_ = true;
+    group_.load(program);
+  }
+  // A program beside others.
+
   void load(std::int32_t job, const models::TileProgram& program, std::int32_t first_core,
             std::int64_t address) {
+    alone_ = false;
     group_.load(job, program, first_core, address);
   }
   // Starts transfers; none lies before the current time.
@@ -42,6 +49,7 @@ class Dma : public sc_core::sc_module {
   const ProgramClock* clock_;
   Completed completed_;
   std::vector<models::DmaCompletion> due_;
+  bool alone_ = false;
   sc_core::sc_event wake_;
 };
 

@@ -18,7 +18,7 @@
 #include <systemc>
 
 #include "trn3sim/config/chip_spec.hpp"
-#include "trn3sim/models/dma_group.hpp"
+#include "trn3sim/models/engine_stream.hpp"
 #include "trn3sim/models/event_counts.hpp"
 #include "trn3sim/models/instruction.hpp"
 #include "trn3sim/modules/context.hpp"
@@ -65,8 +65,8 @@ class StackCluster : public sc_core::sc_module, public StackTraffic {
   // called at its end. If it was prefetched there, it goes on.
   void start(std::int64_t first_core, const models::TileProgram& program,
              std::function<void()> done);
-  // Loads weights of the program that start() will be given next on these cores.
-  void prefetch(std::int64_t first_core, const models::TileProgram& program);
+  // Begins loads of the program that start() will be given next on these cores.
+  void prefetch(std::int64_t first_core, const models::TileProgram& program, models::Ahead ahead);
   void inject(const Traffic& traffic, TrafficEnd& end, std::int32_t id) override;
 
  private:
