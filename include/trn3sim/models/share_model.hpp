@@ -61,6 +61,8 @@ class ShareModel {
   Handle take_slot();
   void settle(base::Time now);
   void reallocate();
+  static std::int64_t taken(const Entry& entry, base::Rate grant);
+  void lend_unused(std::vector<base::Rate>& grants) const;
   [[nodiscard]] base::Time end_of(const Entry& entry) const;
 
   base::Rate capacity_;
