@@ -36,26 +36,39 @@ std::string time_text(std::int64_t fs) {
   return base::format_time(base::Time(fs));
 }
 
+// Kernels of one label taken together.
+std::map<std::string, stats::KernelResult> by_label(const stats::Results& results) {
+  std::map<std::string, stats::KernelResult> kernels;
+  for (const stats::KernelResult& k : results.kernels) {
+    stats::KernelResult& sum = kernels[k.label];
+    sum.label = k.label;
+    sum.count += k.count;
+    sum.total_fs += k.total_fs;
+    sum.alone_fs = std::max(sum.alone_fs, k.alone_fs);
+  }
+  return kernels;
+}
+
 }  // namespace
 
 FidelityReport compare_fidelity(const stats::Results& profiled, const stats::Results& detailed) {
-  std::map<std::string, const stats::KernelResult*> by_label;
-  for (const stats::KernelResult& k : profiled.kernels) by_label[k.label] = &k;
+  const std::map<std::string, stats::KernelResult> replayed = by_label(profiled);
+  const std::map<std::string, stats::KernelResult> run = by_label(detailed);
   FidelityReport report;
   std::int64_t profiled_total = 0, detailed_total = 0;
-  for (const stats::KernelResult& d : detailed.kernels) {
-    const auto it = by_label.find(d.label);
-    if (it == by_label.end() || it->second->count != d.count || d.count == 0)
+  for (const auto& [label, d] : run) {
+    const auto it = replayed.find(label);
+    if (it == replayed.end() || it->second.count != d.count || d.count == 0)
       throw base::UserError("fidelity",
-                            fmt::format("the two runs do not execute \"{}\" alike", d.label));
-    const stats::KernelResult& p = *it->second;
+                            fmt::format("the two runs do not execute \"{}\" alike", label));
+    const stats::KernelResult& p = it->second;
     profiled_total += p.total_fs;
     detailed_total += d.total_fs;
     report.kernels.push_back({d.label, d.count, p.total_fs / d.count, d.total_fs / d.count,
                               d.alone_fs, percent_off(p.total_fs, d.total_fs),
                               static_cast<double>(d.total_fs)});
   }
-  if (profiled.kernels.size() != detailed.kernels.size())
+  if (replayed.size() != run.size())
     throw base::UserError("fidelity", "the two runs execute different kernels");
   for (KernelFidelity& k : report.kernels)
     k.share_percent =
