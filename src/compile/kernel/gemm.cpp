@@ -322,21 +322,22 @@ class GemmCore {
       }
     }
     const auto count = static_cast<std::int64_t>(rows.size());
-    for (int i = 0; i < eviction_.stores; ++i) {
+    for (std::size_t i = 0; i < eviction_.stores.size(); ++i) {
+      const Eviction::Store& tensor = eviction_.stores[i];
       DmaTransfer t;
       t.direction = DmaDirection::SbufToHbm;
       t.operand = kC;
       t.rows = static_cast<std::int32_t>(lanes);
       t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(
-          spec_.out, scaled(sum(rows.front().moving), eviction_.store_num, eviction_.store_den)));
+          spec_.out, scaled(sum(rows.front().moving), tensor.num, tensor.den)));
       t.queue = kStoreQueue;
       std::vector<Wait> waits;
       for (std::size_t path = 0; path < 2; ++path) {
         if (used[path] == 0) continue;
         if (i == 0) waits.push_back({out_full_[path], used[path]});
-        if (i + 1 == eviction_.stores) add_signal(t, out_free_[path], used[path]);
+        if (i + 1 == eviction_.stores.size()) add_signal(t, out_free_[path], used[path]);
       }
-      if (i + 1 == eviction_.stores) add_signal(t, extra_free_, count);
+      if (i + 1 == eviction_.stores.size()) add_signal(t, extra_free_, count);
       build_.start(Engine::Gpsimd, t, waits);
     }
   }
@@ -376,11 +377,7 @@ models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec&
   program.operands = {
       {"a", base::storage_bytes(spec.in, spec.m * spec.k * spec.batch), spec.a_weight},
       {"b", base::storage_bytes(spec.in, spec.k * spec.n * spec.batch), spec.b_weight},
-      {"c",
-       eviction.stores *
-           base::storage_bytes(spec.out, scaled(spec.m * spec.n * spec.batch, eviction.store_num,
-                                                eviction.store_den)),
-       false}};
+      {"c", eviction.stored_bytes(spec.out, spec.m * spec.n * spec.batch), false}};
   for (std::size_t i = spec.accumulate ? 1 : 0; i < eviction.extras.size(); ++i) {
     const auto& x = eviction.extras[i];
     program.operands.push_back(

@@ -71,8 +71,10 @@ double tensor_cycles(const GemmShape& shape, bool stationary_a, const Costs& cos
   const std::int64_t rest = v % costs.tile_max;
   const std::int64_t shortest = costs.chip->tensor.min_interval_cycles;
   const std::int64_t columns = v - rest + (rest > 0 ? std::max(rest, shortest) : 0);
-  return static_cast<double>(shape.batch * ceil_divide(s, kLanes) * k_tiles * columns) *
-         costs.passes;
+  const std::int64_t overhead =
+      ceil_divide(v, costs.tile_max) * costs.chip->tensor.matmul_overhead_cycles;
+  return static_cast<double>(shape.batch * ceil_divide(s, kLanes) * k_tiles) *
+         (static_cast<double>(columns) * costs.passes + static_cast<double>(overhead));
 }
 
 struct Extents {
@@ -98,8 +100,7 @@ Traffic traffic_of(const GemmShape& shape, const GemmMapping& map, const Costs& 
   Traffic t{};
   t.outer = rows * costs.column_bytes(outer) * outer_times;
   t.inner = rows * costs.column_bytes(inner) * inner_times;
-  t.store =
-      base::storage_bytes(costs.spec->out, scaled(results, e.store_num, e.store_den)) * e.stores;
+  t.store = e.stored_bytes(costs.spec->out, results);
   for (const auto& x : e.extras)
     t.extra += base::storage_bytes(x.dtype, scaled(results, x.num, x.den));
   return t;
@@ -112,8 +113,7 @@ std::int64_t sbuf_bytes(GemmMapping& map, std::int64_t stationary_block, std::in
   const Eviction& e = costs.eviction;
   std::int64_t bytes = map.chunk_tiles * (map.outer_ring * costs.column_bytes(map.outer_block) +
                                           map.inner_ring * costs.column_bytes(map.inner_block));
-  bytes += map.output_ring * e.stores *
-           base::storage_bytes(costs.spec->out, scaled(width, e.store_num, e.store_den));
+  bytes += map.output_ring * e.stored_bytes(costs.spec->out, width);
   map.extra_ring = 0;
   if (!e.extras.empty()) {
     // Loads of a block's extra operands are issued behind its panels: two blocks must fit.
@@ -147,7 +147,7 @@ void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
   const std::int64_t store_row = base::storage_bytes(
       spec.out,
       scaled(std::min(map.stationary_a ? shape.n : shape.m, map.sub_moving * costs.tile_max),
-             costs.eviction.store_num, costs.eviction.store_den));
+             costs.eviction.stores.back().num, costs.eviction.stores.back().den));
   const double outer_ns = dma(t.outer, outer_row);
   const double inner_ns = dma(t.inner, inner_row);
   const double store_ns = dma(t.store + t.extra, store_row);
@@ -344,6 +344,12 @@ double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const KernelS
   return std::max(moved, seconds_rate_ns(static_cast<double>(bytes), share));
 }
 
+std::int64_t Eviction::stored_bytes(DType out, std::int64_t results) const {
+  std::int64_t bytes = 0;
+  for (const Store& s : stores) bytes += base::storage_bytes(out, scaled(results, s.num, s.den));
+  return bytes;
+}
+
 Eviction eviction_of(const KernelSpec& spec) {
   Eviction e;
   const std::int64_t results = spec.m * spec.n * spec.batch;
@@ -352,8 +358,10 @@ Eviction eviction_of(const KernelSpec& spec) {
     e.vector.push_back({models::Engine::Vector, models::Opcode::TensorTensor});
   }
   std::vector<Ratio> scalar_width(e.scalar.size()), vector_width(e.vector.size());
+  bool save = false;
   for (const Epilogue& epilogue : spec.epilogues) {
     const VectorFunction& f = vector_function(epilogue.fn, spec.label());
+    save = save || f.saves_input;
     const Ratio r = ratio(epilogue.elems, results);
     for (const Pass& pass : f.passes) {
       const bool scalar = pass.engine == models::Engine::Scalar;
@@ -365,20 +373,21 @@ Eviction eviction_of(const KernelSpec& spec) {
     // The gate and up halves of a silu_mul may both be results of this GEMM.
     const bool halves = epilogue.fn == "silu_mul" && epilogue.elems * 2 <= results;
     for (int i = 1; i < f.inputs && !halves; ++i) e.extras.push_back({spec.in, r.num, r.den});
-    if (f.outputs > 0) {
-      e.stores = f.outputs;
-      e.store_num = r.num;
-      e.store_den = r.den;
-    }
+    if (f.outputs > 0) e.stores.assign(static_cast<std::size_t>(f.outputs), {r.num, r.den});
+  }
+  if (save) {  // the raw result leaves PSUM first
+    e.vector.insert(e.vector.begin(), {models::Engine::Vector, models::Opcode::TensorCopy});
+    vector_width.insert(vector_width.begin(), Ratio{});
+    e.stores.insert(e.stores.begin(), Eviction::Store{});
   }
   const bool mx = spec.out == DType::Mxfp8 || spec.out == DType::Mxfp4;
   if (mx) {
     e.vector.push_back({models::Engine::Vector, models::Opcode::QuantizeMx});
-    vector_width.push_back({e.store_num, e.store_den});
+    vector_width.push_back({e.stores.back().num, e.stores.back().den});
   }
   if (!e.scalar.empty() && e.vector.empty()) {  // the last step is VectorE's
     e.vector.push_back({models::Engine::Vector, models::Opcode::TensorCopy});
-    vector_width.push_back({e.store_num, e.store_den});
+    vector_width.push_back({e.stores.back().num, e.stores.back().den});
   }
   if (mx && e.scalar.empty() && e.vector.size() == 1) {  // quantize_mx reads SBUF
     e.scalar.push_back({models::Engine::Scalar, models::Opcode::TensorCopy});

@@ -29,15 +29,19 @@ enum class GemmSplit : std::uint8_t { None, M, N, Batch };
 struct Eviction {
   std::vector<Pass> scalar, vector;  // empty: copies that alternate between the two engines
   std::vector<std::int64_t> pass_width_num, pass_width_den;  // of scalar then vector passes
-  // Width of a stored row relative to the results, and stored tensors.
-  std::int64_t store_num = 1, store_den = 1;
-  int stores = 1;
+  // Stored tensors; width of a stored row relative to the results.
+  struct Store {
+    std::int64_t num = 1, den = 1;
+  };
+  std::vector<Store> stores{{}};
   struct Extra {
     base::DType dtype;
     std::int64_t num = 1, den = 1;
   };
   std::vector<Extra> extras;  // operands read at eviction, old C first
   [[nodiscard]] bool staged() const { return !vector.empty(); }
+  // Bytes of all stored tensors for `results` elements of the result.
+  [[nodiscard]] std::int64_t stored_bytes(base::DType out, std::int64_t results) const;
 };
 
 Eviction eviction_of(const KernelSpec& spec);
