@@ -235,7 +235,10 @@ class ProgramInterpreter {
     if (engine == models::Engine::Tensor) {
       const double passes = rate(in.dtype) < 1 ? 1 / rate(in.dtype) : 1;
       double cycles = 0;  // Nop: none
-      if (in.op == Opcode::MultiplyMoving) cycles = std::max(64.0, n) * passes;
+      if (in.op == Opcode::MultiplyMoving) {
+        cycles = std::max(64.0, n) * passes +
+                 static_cast<double>(chip_.tensor.matmul_overhead_cycles);
+      }
       if (in.op == Opcode::LoadStationary) cycles = in.columns / 4.0;
       if (in.op == Opcode::Transpose) cycles = chip_.tensor.background_transpose ? 0 : 128.0;
       return cycles / 2.4;
@@ -317,6 +320,7 @@ inline config::ChipSpec trainium3() {
   c.tensor.macs_per_pe_cycle = {0.25, 1, 1, 1, 2, 4, 4};
   c.tensor.moving_max = 512;
   c.tensor.min_interval_cycles = 64;
+  c.tensor.matmul_overhead_cycles = 9;
   c.tensor.load_speedup = 4;
   c.tensor.fill_cycles = 320;
   c.tensor.background_transpose = true;
