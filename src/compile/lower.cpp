@@ -115,6 +115,16 @@ class Lowering {
     spec.accumulate = g.accumulate;
     spec.a_weight = g.a == trace::Role::Weight;
     spec.b_weight = g.b == trace::Role::Weight;
+    lay_out(g, spec);
+  }
+
+  // HBM keeps tensors by rows ([tokens, features], weights [in, out]). The contraction axis must be
+  // on the partitions: it is not for activations and gradients on the left (X W, dY W^T), nor for
+  // W^T. Products of two activations or gradients contract over the rows (dY^T X).
+  static void lay_out(const trace::Gemm& g, KernelSpec& spec) {
+    const bool over_rows = !spec.a_weight && !spec.b_weight;
+    spec.a_transposed = !over_rows && !spec.a_weight;
+    spec.b_transposed = spec.b_weight && g.a == trace::Role::Gradient;
   }
 
   void add_epilogues(const trace::Block& block, std::size_t index, std::int64_t stacks,

@@ -212,7 +212,8 @@ class ProgramInterpreter {
   void count(const models::Instruction& in) {
     if (in.op == models::Opcode::Transpose) ++result_.transposes;
     if (in.op != models::Opcode::MultiplyMoving) return;
-    const auto pack = std::max<std::int64_t>(1, static_cast<std::int64_t>(rate(in.dtype)));
+    const auto pack =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(rate(in.dtype))) * in.sparsity;
     if (in.rows < 1 || in.rows > chip_.tensor.rows * pack || in.columns < 1 ||
         in.columns > chip_.tensor.columns || in.elements < 1 ||
         in.elements > chip_.tensor.moving_max) {

@@ -53,6 +53,7 @@ struct Instruction {
   std::int32_t elements = 0;              // per partition (free size); columns of a MultiplyMoving
   std::int16_t rows = 0;                  // partitions used (contraction rows for TensorE)
   std::int16_t columns = 0;               // stationary columns (output partitions)
+  std::int8_t sparsity = 1;               // contraction rows per stored value of the stationary operand
   std::int32_t dma = -1;                  // index into TileProgram::transfers
   std::array<SemaphoreWait, 3> waits{};
   std::array<SemaphoreSignal, 2> signals{};

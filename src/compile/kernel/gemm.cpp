@@ -35,8 +35,8 @@ models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec&
   const Eviction eviction = eviction_of(spec);
   models::TileProgram program;
   program.operands = {
-      {"a", base::storage_bytes(spec.in, spec.m * spec.k * spec.batch), spec.a_weight},
-      {"b", base::storage_bytes(spec.in, spec.k * spec.n * spec.batch), spec.b_weight},
+      {"a", operand_of(spec, true).hbm_bytes(spec.m * spec.k * spec.batch), spec.a_weight},
+      {"b", operand_of(spec, false).hbm_bytes(spec.k * spec.n * spec.batch), spec.b_weight},
       {"c", eviction.stored_bytes(spec.out, spec.m * spec.n * spec.batch), false}};
   for (std::size_t i = spec.accumulate ? 1 : 0; i < eviction.extras.size(); ++i) {
     const auto& x = eviction.extras[i];
@@ -54,7 +54,8 @@ models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec&
     }
   }
   program.sbuf_bytes_per_partition = map.sbuf_bytes_per_partition;
-  program.psum_banks = std::min(chip.psum.banks, 2 * map.sub_stationary * map.sub_moving);
+  program.psum_banks =
+      std::min(chip.psum.banks, 2 * map.sub_stationary * map.sub_moving + map.transpose_banks);
   return program;
 }
 
@@ -71,8 +72,8 @@ std::string describe_gemm(const KernelSpec& spec, const config::ChipSpec& chip) 
       spec.label(), name_of(map.split), map.stationary_a ? "A" : "B", map.outer_block,
       outer_a ? "m" : "n", outer_a ? "A" : "B", map.outer_resident ? "resident" : "streamed",
       map.inner_block, outer_a ? "n" : "m", outer_a ? "B" : "A",
-      map.chunk_tiles * kLanes * contraction_pack(spec.in, chip), map.sub_stationary,
-      map.sub_moving, map.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count(),
+      map.chunk_tiles * kLanes * contraction_pack(spec, chip), map.sub_stationary, map.sub_moving,
+      map.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count(),
       base::format_bytes(base::Bytes(map.traffic_bytes)), ns(map.tensor_ns), ns(map.dma_ns),
       ns(map.evict_ns), ns(map.total_ns));
 }

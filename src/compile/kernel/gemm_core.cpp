@@ -30,24 +30,28 @@ void GemmCore::write(const GemmShape& shape) {
     });
   };
   each(Engine::Sync, [&](const Block& b) { load(b); });
-  each(Engine::Tensor, [&](const Block& b) {
-    build_.runs(Engine::Tensor, b.subs, [&](const SubBlock& s) { multiply(s); });
-  });
-  const auto rows = [&](Engine engine, auto&& leaf) {
-    each(engine, [&](const Block& b) {
-      build_.runs(engine, b.subs,
-                  [&](const SubBlock& s) { build_.runs(engine, rows_of(s), leaf); });
-    });
-  };
-  if (eviction_.staged()) {
-    if (!eviction_.scalar.empty()) rows(Engine::Scalar, [&](const Row& r) { stage_scalar(r); });
-    rows(Engine::Vector, [&](const Row& r) { stage_vector(r); });
+  if (prepared()) {
+    write_prepared(shape.batch);
   } else {
-    rows(Engine::Scalar, [&](const Row& r) { copy_out(Engine::Scalar, 0, r); });
-    rows(Engine::Vector, [&](const Row& r) { copy_out(Engine::Vector, 1, r); });
+    each(Engine::Tensor, [&](const Block& b) {
+      build_.runs(Engine::Tensor, b.subs, [&](const SubBlock& s) { multiply(s, {}); });
+    });
+    for (const Engine engine : {Engine::Scalar, Engine::Vector}) {
+      each(engine, [&](const Block& b) {
+        build_.runs(engine, b.subs, [&](const SubBlock& s) { evict_rows(engine, s); });
+      });
+    }
   }
   each(Engine::Gpsimd, [&](const Block& b) {
     build_.runs(Engine::Gpsimd, b.subs, [&](const SubBlock& s) { store(s); });
+  });
+}
+
+void GemmCore::evict_rows(Engine engine, const SubBlock& sub) {
+  build_.runs(engine, rows_of(sub), [&](const Row& row) {
+    if (!eviction_.staged()) return copy_out(engine, engine == Engine::Scalar ? 0 : 1, row);
+    if (engine == Engine::Vector) return stage_vector(row);
+    if (!eviction_.scalar.empty()) stage_scalar(row);
   });
 }
 
@@ -79,6 +83,19 @@ void GemmCore::make_semaphores() {
     out_full_[path] = build_.semaphore();
     out_free_[path] = build_.semaphore(map_.output_ring);
   }
+  for (const bool outer : {false, true}) {
+    const GemmOperand& o = outer ? outer_operand_ : inner_operand_;
+    if (!o.prepared()) continue;
+    raw_full_[outer] = build_.semaphore();
+    raw_free_[outer] = build_.semaphore(map_.raw_ring);
+    if (!o.transpose || !o.convert) continue;
+    middle_full_[outer] = build_.semaphore();
+    middle_free_[outer] = build_.semaphore(2);
+  }
+  if (outer_operand_.transpose || inner_operand_.transpose) {
+    transposed_full_ = build_.semaphore();
+    transposed_free_ = build_.semaphore(map_.transpose_banks);
+  }
   if (!eviction_.scalar.empty()) mid_full_ = build_.semaphore();
   if (!eviction_.extras.empty()) {
     extra_full_ = build_.semaphore();
@@ -90,19 +107,29 @@ DmaTransfer GemmCore::panel(bool outer, std::int64_t k, std::int64_t width) cons
   DmaTransfer t;
   const bool is_a = outer == (map_.stationary_a == map_.outer_stationary);
   t.operand = is_a ? kA : kB;
-  const std::int64_t together =
-      rows_together(width, is_a ? spec_.m : spec_.n, map_.chunk_tiles, k, pack_);
-  t.rows = static_cast<std::int32_t>(ceil_divide(k, pack_) / together);
-  t.row_bytes = static_cast<std::int32_t>(base::storage_bytes(spec_.in, width * pack_) * together);
+  const GemmOperand& o = outer ? outer_operand_ : inner_operand_;
+  if (o.transpose) {
+    t.rows = static_cast<std::int32_t>(width);
+    t.row_bytes = static_cast<std::int32_t>(o.hbm_bytes(k));
+  } else {
+    const std::int64_t together =
+        rows_together(width, is_a ? spec_.m : spec_.n, map_.chunk_tiles, k, pack_);
+    t.rows = static_cast<std::int32_t>(ceil_divide(k, pack_) / together);
+    t.row_bytes = static_cast<std::int32_t>(o.hbm_bytes(width * pack_) * together);
+  }
   t.queue = outer ? kOuterQueue : kInnerQueue;
-  add_signal(t, outer ? outer_full_ : inner_full_);
+  add_signal(t, o.prepared() ? raw_full_[outer] : outer ? outer_full_ : inner_full_);
   return t;
 }
 
 void GemmCore::load(const Block& b) {
   build_.runs(Engine::Sync, chunks_, [&](std::int64_t rows) {
-    if (b.load_outer) build_.start(Engine::Sync, panel(true, rows, b.outer), {outer_free_});
-    build_.start(Engine::Sync, panel(false, rows, b.inner), {inner_free_});
+    if (b.load_outer) {
+      build_.start(Engine::Sync, panel(true, rows, b.outer),
+                   {outer_operand_.prepared() ? raw_free_[1] : outer_free_});
+    }
+    build_.start(Engine::Sync, panel(false, rows, b.inner),
+                 {inner_operand_.prepared() ? raw_free_[0] : inner_free_});
   });
   if (eviction_.extras.empty()) return;
   build_.runs(Engine::Sync, b.subs, [&](const SubBlock& sub) {
@@ -131,6 +158,10 @@ Instruction GemmCore::array_op(Opcode op, std::int64_t rows, std::int64_t column
   Instruction i;
   i.op = op;
   i.dtype = spec_.in;
+  if (spec_.sparse_block > 0) {
+    i.sparsity = static_cast<std::int8_t>(std::max(outer_operand_.block / outer_operand_.kept,
+                                                   inner_operand_.block / inner_operand_.kept));
+  }
   i.destination = op == Opcode::LoadStationary ? Space::Sbuf : Space::Psum;
   i.rows = static_cast<std::int16_t>(rows);
   i.columns = static_cast<std::int16_t>(columns);
@@ -138,7 +169,8 @@ Instruction GemmCore::array_op(Opcode op, std::int64_t rows, std::int64_t column
   return i;
 }
 
-void GemmCore::multiply(const SubBlock& sub) {
+void GemmCore::multiply(const SubBlock& sub,
+                        const std::vector<std::vector<TransposeGroup>>& groups) {
   Instruction begin;
   for (std::size_t path = 0; path < 2; ++path) {
     if (const std::int64_t tiles = tiles_of(sub, path)) add_wait(begin, psum_free_[path], tiles);
@@ -147,10 +179,14 @@ void GemmCore::multiply(const SubBlock& sub) {
   struct Chunk {
     std::int64_t rows;
     bool done;
+    std::vector<TransposeGroup> groups;
     bool operator==(const Chunk&) const = default;
   };
   std::vector<Chunk> chunks;
-  for (const std::int64_t rows : chunks_) chunks.push_back({rows, false});
+  for (const std::int64_t rows : chunks_) {
+    chunks.push_back({rows, false, {}});
+    if (!groups.empty()) chunks.back().groups = groups[chunks.size() - 1];
+  }
   chunks.back().done = true;
   build_.runs(Engine::Tensor, chunks, [&](const Chunk& c) {
     if (sub.wait_outer || sub.wait_inner) {
@@ -159,33 +195,47 @@ void GemmCore::multiply(const SubBlock& sub) {
       if (sub.wait_inner) add_wait(wait, inner_full_);
       build_.emit(Engine::Tensor, wait);
     }
-    multiply_chunk(sub, c.rows, c.done);
+    multiply_chunk(sub, c.rows, c.done, c.groups);
   });
 }
 
 // `done`: the last chunk, which completes the tiles.
-void GemmCore::multiply_chunk(const SubBlock& sub, std::int64_t k_rows, bool done) {
+void GemmCore::multiply_chunk(const SubBlock& sub, std::int64_t k_rows, bool done,
+                              const std::vector<TransposeGroup>& groups) {
   struct Step {
     Row row;
     bool done, last;
+    std::int64_t index;  // 0 if there is nothing to transpose
     bool operator==(const Step&) const = default;
   };
   std::vector<Step> steps;
   for (const Row& row : rows_of(sub)) {
-    steps.push_back({row, done, false});
+    steps.push_back({row, done, false, 0});
     if (!done) steps.back().row.parity = 0;
   }
   steps.back().last = sub.free_outer || sub.free_inner;
   struct KTile {
     std::int64_t rows;
     bool last;
+    std::vector<TransposeGroup> groups;
     bool operator==(const KTile&) const = default;
   };
+  const Sizes tiles = chop(k_rows, kLanes * pack_);
+  if (!groups.empty()) {
+    for (std::size_t i = 0; i < steps.size(); ++i) steps[i].index = static_cast<std::int64_t>(i);
+  }
   build_.runs(Engine::Tensor, steps, [&](const Step& step) {
     std::vector<KTile> passes;
-    for (const std::int64_t rows : chop(k_rows, kLanes * pack_)) passes.push_back({rows, false});
+    for (const std::int64_t rows : tiles) {
+      passes.push_back({rows, false, {}});
+      if (groups.empty()) continue;
+      const std::size_t index =
+          static_cast<std::size_t>(step.index) * tiles.size() + passes.size() - 1;
+      passes.back().groups = slice(groups, index, steps.size() * tiles.size());
+    }
     passes.back().last = step.done || step.last;
     build_.runs(Engine::Tensor, passes, [&](const KTile& pass) {
+      prepare_tensor(pass.groups);
       multiply_tiles(sub, step.row, pass.rows, pass.last && step.done, pass.last && step.last);
     });
   });
@@ -198,6 +248,7 @@ void GemmCore::multiply_tiles(const SubBlock& sub, const Row& row, std::int64_t 
   const bool free_stationary = free && (map_.outer_stationary ? sub.free_outer : sub.free_inner);
   const bool free_moving = free && (map_.outer_stationary ? sub.free_inner : sub.free_outer);
   Instruction weights = array_op(Opcode::LoadStationary, k_rows, row.stationary, row.stationary);
+  weights.dtype = map_.outer_stationary ? outer_operand_.array : inner_operand_.array;
   if (free_stationary) add_signal(weights, map_.outer_stationary ? outer_free_ : inner_free_);
   build_.emit(Engine::Tensor, weights);
   for (std::size_t i = 0; i < row.moving.size(); ++i) {

@@ -9,6 +9,7 @@ namespace trn3sim::compile {
 namespace {
 
 constexpr std::int64_t kLanes = 128;
+constexpr std::int64_t kMiddleRing = 2;  // chunks between a transpose and a conversion
 constexpr double kHbmShare = 0.7;  // of the raw rate that mixed streams get, for planning only
 
 double seconds_rate_ns(double bytes, double bytes_per_second) {
@@ -33,9 +34,26 @@ std::int64_t rows_together(std::int64_t width, std::int64_t full_width, std::int
   return whole ? chunk_tiles : 1;
 }
 
-std::int64_t contraction_pack(base::DType dtype, const config::ChipSpec& chip) {
-  const double rate = chip.tensor.macs_per_pe_cycle[static_cast<std::size_t>(dtype)];
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(rate));
+std::int64_t contraction_pack(const KernelSpec& spec, const config::ChipSpec& chip) {
+  const double rate = chip.tensor.macs_per_pe_cycle[static_cast<std::size_t>(spec.in)];
+  const std::int64_t sparse = spec.sparse_block > 0 && (spec.a_weight || spec.b_weight)
+                                  ? spec.sparse_block / spec.sparse_kept
+                                  : 1;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(rate)) * sparse;
+}
+
+std::int64_t panel_bytes(const GemmOperand& operand, const GemmMapping& map, std::int64_t k,
+                         std::int64_t width, std::int64_t pack) {
+  if (!operand.transpose) return ceil_divide(k, pack) * operand.hbm_bytes(width * pack);
+  const std::int64_t chunk = map.chunk_tiles * kLanes * pack;
+  return width * (k / chunk * operand.hbm_bytes(chunk) + operand.hbm_bytes(k % chunk));
+}
+
+std::int64_t panel_row(const GemmOperand& operand, const GemmMapping& map, std::int64_t k,
+                       std::int64_t width, std::int64_t full_width, std::int64_t pack) {
+  if (operand.transpose) return operand.hbm_bytes(std::min(k, map.chunk_tiles * kLanes * pack));
+  return operand.hbm_bytes(width * pack) *
+         rows_together(width, full_width, map.chunk_tiles, k, pack);
 }
 
 double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const KernelSpec& spec,
@@ -62,15 +80,16 @@ Costs costs_of(const KernelSpec& spec, const config::ChipSpec& chip) {
   costs.spec = &spec;
   costs.chip = &chip;
   costs.eviction = eviction_of(spec);
-  costs.pack = contraction_pack(spec.in, chip);
+  costs.a = operand_of(spec, true);
+  costs.b = operand_of(spec, false);
+  costs.pack = contraction_pack(spec, chip);
   costs.tile_max = chip.tensor.moving_max;
   const double rate = chip.tensor.macs_per_pe_cycle[static_cast<std::size_t>(spec.in)];
   costs.passes = rate < 1.0 ? 1.0 / rate : 1.0;
   costs.tensor_ghz = static_cast<double>(chip.tensor.clock.count()) * 1e-9;
   const auto& e = costs.eviction;
-  const double vector = static_cast<double>(e.vector.size());
-  const double scalar = static_cast<double>(e.scalar.size());
-  costs.evict_cycles_per_column = e.staged() ? std::max(vector, scalar) : 0.5;
+  costs.vector_cycles_per_column = e.staged() ? static_cast<double>(e.vector.size()) : 0.5;
+  costs.scalar_cycles_per_column = e.staged() ? static_cast<double>(e.scalar.size()) : 0.5;
   return costs;
 }
 
@@ -94,26 +113,49 @@ Extents extents_of(const GemmShape& shape, const GemmMapping& map) {
 
 Traffic traffic_of(const GemmShape& shape, const GemmMapping& map, const Costs& costs) {
   const auto [outer, inner] = extents_of(shape, map);
-  const std::int64_t rows = ceil_divide(shape.k, costs.pack) * shape.batch;
   const std::int64_t outer_times = map.outer_resident ? 1 : ceil_divide(inner, map.inner_block);
   const std::int64_t inner_times = ceil_divide(outer, map.outer_block);
   const std::int64_t results = shape.m * shape.n * shape.batch;
   const Eviction& e = costs.eviction;
   Traffic t{};
-  t.outer = rows * costs.column_bytes(outer) * outer_times;
-  t.inner = rows * costs.column_bytes(inner) * inner_times;
+  const auto bytes = [&](bool is_outer, std::int64_t width, std::int64_t block) {
+    const GemmOperand& o = costs.operand(map, is_outer);
+    const auto panel = [&](std::int64_t w) { return panel_bytes(o, map, shape.k, w, costs.pack); };
+    return shape.batch *
+           (width / block * panel(block) + (width % block ? panel(width % block) : 0));
+  };
+  t.outer = bytes(true, outer, map.outer_block) * outer_times;
+  t.inner = bytes(false, inner, map.inner_block) * inner_times;
   t.store = e.stored_bytes(costs.spec->out, results);
   for (const auto& x : e.extras)
     t.extra += base::storage_bytes(x.dtype, scaled(results, x.num, x.den));
   return t;
 }
 
+// Operands as they are loaded, and between a transpose and a conversion.
+std::int64_t prepare_bytes(const GemmMapping& map, const Costs& costs) {
+  std::int64_t bytes = 0;
+  for (const bool outer : {true, false}) {
+    const GemmOperand& o = costs.operand(map, outer);
+    if (!o.prepared()) continue;
+    const std::int64_t width = outer ? map.outer_block : map.inner_block;
+    const std::int64_t rows = o.transpose ? round_up(width, kLanes) : width;
+    bytes += map.raw_ring * map.chunk_tiles * o.hbm_bytes(rows * costs.pack);
+    if (o.transpose && o.convert) {
+      bytes += kMiddleRing * map.chunk_tiles * o.hbm_bytes(width * costs.pack);
+    }
+  }
+  return bytes;
+}
+
 std::int64_t sbuf_bytes(GemmMapping& map, std::int64_t stationary_block, std::int64_t moving_block,
                         const Costs& costs) {
   const std::int64_t width = std::min(moving_block, map.sub_moving * costs.tile_max);
   const Eviction& e = costs.eviction;
-  std::int64_t bytes = map.chunk_tiles * (map.outer_ring * costs.column_bytes(map.outer_block) +
-                                          map.inner_ring * costs.column_bytes(map.inner_block));
+  std::int64_t bytes = prepare_bytes(map, costs);
+  bytes += map.chunk_tiles *
+           (map.outer_ring * costs.operand(map, true).sbuf_bytes(map.outer_block * costs.pack) +
+            map.inner_ring * costs.operand(map, false).sbuf_bytes(map.inner_block * costs.pack));
   bytes += map.output_ring * e.stored_bytes(costs.spec->out, width);
   map.extra_ring = 0;
   if (!e.extras.empty()) {
@@ -130,6 +172,54 @@ std::int64_t sbuf_bytes(GemmMapping& map, std::int64_t stationary_block, std::in
   return bytes;
 }
 
+namespace {
+
+// Work on operands after their loads, of the busiest core.
+struct Preparation {
+  double tensor_ns = 0, scalar_ns = 0, vector_ns = 0;  // busy times
+  double first_ns = 0;  // of the first block, which hides behind nothing
+};
+
+Preparation preparation_of(const GemmMapping& map, const GemmShape& shape, const Costs& costs) {
+  Preparation p;
+  const config::ChipSpec& chip = *costs.chip;
+  const double lane_ghz = static_cast<double>(chip.vector.clock.count()) * 1e-9;
+  const auto [outer, inner] = extents_of(shape, map);
+  for (const bool is_outer : {true, false}) {
+    const GemmOperand& o = costs.operand(map, is_outer);
+    if (!o.prepared()) continue;
+    const std::int64_t width = is_outer ? outer : inner;
+    const std::int64_t block = std::min(width, is_outer ? map.outer_block : map.inner_block);
+    const std::int64_t times =
+        shape.batch * (is_outer ? (map.outer_resident ? 1 : ceil_divide(inner, map.inner_block))
+                                : ceil_divide(outer, map.outer_block));
+    const double loads =
+        static_cast<double>(times) * static_cast<double>(width) / static_cast<double>(block);
+    double first = 0;
+    if (o.transpose) {
+      const auto tiles =
+          static_cast<double>(ceil_divide(block, kLanes) * ceil_divide(shape.k, kLanes));
+      const double copy = tiles * kLanes / 2 / lane_ghz;  // two elements per cycle out of PSUM
+      p.scalar_ns += loads * copy;
+      if (!chip.tensor.background_transpose)
+        p.tensor_ns += loads * tiles * kLanes / costs.tensor_ghz;
+      first = copy;
+    }
+    if (o.convert) {
+      const auto columns = static_cast<double>(ceil_divide(shape.k, kLanes) * block);
+      const double speed = static_cast<double>(std::max<std::int64_t>(
+          1, base::element_bits(o.array) > 16 ? 1 : chip.vector.max_speedup_16bit));
+      const double convert = columns / speed / lane_ghz;
+      p.vector_ns += loads * convert;
+      first = std::max(first, convert);
+    }
+    p.first_ns += first;
+  }
+  return p;
+}
+
+}  // namespace
+
 void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
   const auto [outer, inner] = extents_of(shape, map);
   const Traffic t = traffic_of(shape, map, costs);
@@ -139,8 +229,8 @@ void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
   };
   const bool outer_a = map.stationary_a == map.outer_stationary;
   const auto row_of = [&](std::int64_t width, bool is_a) {
-    return costs.column_bytes(width) *
-           rows_together(width, is_a ? spec.m : spec.n, map.chunk_tiles, shape.k, costs.pack);
+    return panel_row(is_a ? costs.a : costs.b, map, shape.k, width, is_a ? spec.m : spec.n,
+                     costs.pack);
   };
   const std::int64_t outer_row = row_of(std::min(map.outer_block, outer), outer_a);
   const std::int64_t inner_row = row_of(std::min(map.inner_block, inner), !outer_a);
@@ -154,10 +244,14 @@ void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
   map.dma_ns = outer_ns + inner_ns + store_ns;
   map.tensor_ns = tensor_cycles(shape, map.stationary_a, costs) / costs.tensor_ghz;
   const double vector_ghz = static_cast<double>(costs.chip->vector.clock.count()) * 1e-9;
-  map.evict_ns = costs.evict_cycles_per_column / vector_ghz *
-                 static_cast<double>(shape.batch * (map.stationary_a
-                                                        ? ceil_divide(shape.m, kLanes) * shape.n
-                                                        : ceil_divide(shape.n, kLanes) * shape.m));
+  const double columns = static_cast<double>(
+      shape.batch * (map.stationary_a ? ceil_divide(shape.m, kLanes) * shape.n
+                                      : ceil_divide(shape.n, kLanes) * shape.m));
+  const Preparation prepare = preparation_of(map, shape, costs);
+  map.tensor_ns += prepare.tensor_ns;
+  map.evict_ns =
+      std::max(costs.scalar_cycles_per_column * columns / vector_ghz + prepare.scalar_ns,
+               costs.vector_cycles_per_column * columns / vector_ghz + prepare.vector_ns);
 
   const double outer_blocks =
       static_cast<double>(shape.batch * ceil_divide(outer, map.outer_block));
@@ -189,12 +283,16 @@ void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
       sub_blocks <= 1.0
           ? 0.0
           : std::max(0.0, panel * (1.0 - std::max(0.0, surplus)) - compute / sub_blocks);
-  const std::int64_t chunk_rows =
-      std::min(map.chunk_tiles * kLanes, ceil_divide(shape.k, costs.pack));
-  const double lead = dma(chunk_rows * costs.column_bytes(map.outer_block), outer_row) +
-                      dma(chunk_rows * costs.column_bytes(map.inner_block), inner_row);
+  const std::int64_t chunk_k = std::min(map.chunk_tiles * kLanes * costs.pack, shape.k);
+  const auto chunk = [&](bool is_outer, std::int64_t width) {
+    return panel_bytes(costs.operand(map, is_outer), map, chunk_k, width, costs.pack);
+  };
+  const double lead =
+      dma(chunk(true, map.outer_block), outer_row) + dma(chunk(false, map.inner_block), inner_row);
   // The first panels arrive while the first sub-block runs.
-  const double start = std::max(lead, outer_ns / outer_loads + panel - compute / sub_blocks);
+  const double start = costs.prepared()
+                           ? std::max(prepare.first_ns, outer_ns / outer_loads + panel) + lead
+                           : std::max(lead, outer_ns / outer_loads + panel - compute / sub_blocks);
   map.total_ns = outer_blocks * std::max(compute, first) +
                  (blocks - outer_blocks) * std::max(compute, rest) + blocks * late + start;
   map.traffic_bytes = t.outer + t.inner + t.store + t.extra;

@@ -15,17 +15,27 @@ struct Costs {
   const KernelSpec* spec;
   const config::ChipSpec* chip;
   Eviction eviction;
+  GemmOperand a, b;
   std::int64_t pack, tile_max;
   double passes;  // array passes of a contraction tile (4 for fp32)
   double tensor_ghz;
-  double evict_cycles_per_column;  // of the busiest eviction engine, per 128-row column
+  double scalar_cycles_per_column, vector_cycles_per_column;  // evictions, per 128-row column
 
-  [[nodiscard]] std::int64_t column_bytes(std::int64_t width) const {
-    return base::storage_bytes(spec->in, width * pack);
+  [[nodiscard]] const GemmOperand& operand(const GemmMapping& map, bool outer) const {
+    return outer == (map.stationary_a == map.outer_stationary) ? a : b;
   }
+  [[nodiscard]] bool prepared() const { return a.prepared() || b.prepared(); }
+  [[nodiscard]] bool transposed() const { return a.transpose || b.transpose; }
 };
 
 Costs costs_of(const KernelSpec& spec, const config::ChipSpec& chip);
+
+// HBM bytes of a panel of `k` x `width`, as it is loaded in chunks.
+std::int64_t panel_bytes(const GemmOperand& operand, const GemmMapping& map, std::int64_t k,
+                         std::int64_t width, std::int64_t pack);
+// Bytes of one descriptor of a full chunk.
+std::int64_t panel_row(const GemmOperand& operand, const GemmMapping& map, std::int64_t k,
+                       std::int64_t width, std::int64_t full_width, std::int64_t pack);
 
 // Array cycles of one core's share.
 double tensor_cycles(const GemmShape& shape, bool stationary_a, const Costs& costs);

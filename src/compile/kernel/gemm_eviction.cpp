@@ -48,7 +48,8 @@ Eviction eviction_of(const KernelSpec& spec) {
     }
     // The gate and up halves of a silu_mul may both be results of this GEMM.
     const bool halves = epilogue.fn == "silu_mul" && epilogue.elems * 2 <= results;
-    for (int i = 1; i < f.inputs && !halves; ++i) e.extras.push_back({spec.in, r.num, r.den});
+    for (int i = 1; i < f.inputs && !halves; ++i)
+      e.extras.push_back({activation_format(spec), r.num, r.den});
     if (f.outputs > 0) e.stores.assign(static_cast<std::size_t>(f.outputs), {r.num, r.den});
   }
   if (save) {  // the raw result leaves PSUM first

@@ -13,7 +13,9 @@ namespace trn3sim::compile {
 namespace {
 
 constexpr std::int64_t kLanes = 128;
-constexpr double kStoreIssueNs = 2 * 860;  // two DMA issue intervals of a queue
+constexpr std::int64_t kTransposeBanks = 2;  // at least
+constexpr std::int64_t kRawRing = 4;         // chunks
+constexpr double kStoreIssueNs = 2 * 860;    // two DMA issue intervals of a queue
 
 bool better(const GemmMapping& a, const GemmMapping& b) {
   // Times within 0.2 % count as equal: then the mapping with less traffic is better.
@@ -59,7 +61,9 @@ std::vector<GemmMapping> splits(const KernelSpec& spec) {
 void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& best) {
   const GemmShape shape = map.shapes.front();
   const auto [outer, inner] = extents_of(shape, map);
-  const std::int64_t half = std::max<std::int64_t>(1, costs.chip->psum.banks / 2);
+  const std::int64_t banks = costs.chip->psum.banks;
+  const std::int64_t half =
+      std::max<std::int64_t>(1, (costs.transposed() ? banks - kTransposeBanks : banks) / 2);
   const std::int64_t k_tiles = ceil_divide(ceil_divide(shape.k, costs.pack), kLanes);
   for (const std::int64_t outer_block : {128, 256, 512, 1024, 2048}) {
     if (outer_block > 128 && outer_block / 2 >= outer) continue;
@@ -72,6 +76,8 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
       map.sub_moving =
           std::min<std::int64_t>(std::min<std::int64_t>(2, half), ceil_divide(v, costs.tile_max));
       map.sub_stationary = std::min(half / map.sub_moving, ceil_divide(s, kLanes));
+      map.transpose_banks =
+          costs.transposed() ? banks - 2 * map.sub_moving * map.sub_stationary : 0;
       // Sub-blocks that take less than two issue intervals per row are stored by one transfer.
       const double row_ns =
           static_cast<double>(k_tiles * std::min(v, map.sub_moving * costs.tile_max)) *
@@ -85,18 +91,22 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
         const std::int64_t chunks = ceil_divide(k_tiles, map.chunk_tiles);
         const std::int64_t least =
             kLanes * map.chunk_tiles *
-            std::min(costs.column_bytes(map.outer_block), costs.column_bytes(map.inner_block));
+            std::min(costs.operand(map, true).hbm_bytes(map.outer_block * costs.pack),
+                     costs.operand(map, false).hbm_bytes(map.inner_block * costs.pack));
         if (least < (128 << 10) && chunk < 8 && map.chunk_tiles < k_tiles) continue;
         for (const bool resident : {true, false}) {
           map.outer_resident = resident;
           const bool outer_streams = one_sub && (!resident || inner <= map.inner_block);
           for (const int depth : {2, 1}) {
+            if (depth == 1 && costs.prepared()) continue;  // the next block is prepared meanwhile
             const auto ring = [&](bool streams) {
+              if (costs.prepared()) return 2 * chunks;
               if (streams)
                 return std::min<std::int64_t>(2 * chunks, depth == 2 ? 8 : 4) +
                        (chunks == 1 ? 1 : 0);
               return depth == 2 ? 2 * chunks : chunks + std::min<std::int64_t>(chunks, 2);
             };
+            map.raw_ring = costs.prepared() ? std::min<std::int64_t>(kRawRing, 2 * chunks) : 0;
             map.outer_ring = ring(outer_streams);
             map.inner_ring = ring(one_sub);
             map.sbuf_bytes_per_partition = sbuf_bytes(map, s, v, costs);
@@ -126,6 +136,8 @@ GemmMapping map_gemm(const KernelSpec& spec, const config::ChipSpec& chip) {
     // The array decides the orientation; on a tie A is stationary and C is stored by rows.
     map.stationary_a = tensor_cycles(map.shapes.front(), true, costs) <=
                        tensor_cycles(map.shapes.front(), false, costs);
+    // Compressed weights are stationary.
+    if (costs.a.block > 1 || costs.b.block > 1) map.stationary_a = costs.a.block > 1;
     for (const bool outer_stationary : {true, false}) {
       map.outer_stationary = outer_stationary;
       search(map, costs, best);

@@ -44,6 +44,10 @@ KernelSpec random_gemm(Dice& dice) {
   s.out = dice.dtype(6);
   s.accumulate = dice.roll(0, 3) == 0;
   if (s.accumulate) s.out = base::DType::Fp32;
+  s.a_transposed = dice.roll(0, 1) == 1;
+  s.b_transposed = dice.roll(0, 2) == 0;
+  if (dice.roll(0, 2) == 0) s.a_format = dice.dtype(6);
+  if (dice.roll(0, 2) == 0) s.b_format = dice.dtype(6);
   for (std::int64_t e = dice.roll(0, 2); e > 0; --e) {
     const std::int64_t results = s.m * s.n * s.batch;
     s.epilogues.push_back({dice.function(), std::max<std::int64_t>(1, results / dice.roll(1, 2))});
