@@ -15,6 +15,8 @@ namespace {
 using base::DType;
 using trace::Op;
 
+constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;  // HBM traffic of one piece
+
 std::int64_t share(std::int64_t n, std::int64_t parts) { return (n + parts - 1) / parts; }
 
 std::string_view kind_name(trace::CollectiveKind kind) {
@@ -53,6 +55,7 @@ class Lowering {
       KernelSpec spec;
       if (!kernel_of(block, i, spec)) continue;
       if (!supported(op, spec.in)) continue;
+      if (spec.kind == KernelKind::Vector) split(spec, out[i]);
       out[i].kernel = kernel_index(spec);
       out[i].label = label_index(spec.label());
     }
@@ -164,6 +167,25 @@ class Lowering {
     const std::int64_t tensor = base::storage_bytes(spec.in, v.elems);
     spec.rd = share(v.rd.value_or(f->inputs * tensor), stacks);
     spec.wr = share(v.wr.value_or(f->outputs * tensor), stacks);
+  }
+
+  // Equal pieces, and one with the rest; bytes and elements add up exactly.
+  void split(KernelSpec& spec, OpPlan& out) {
+    const std::int64_t pieces = share(spec.rd + spec.wr, kMostBytes);
+    if (pieces <= 1) return;
+    KernelSpec rest = spec;
+    spec.elems /= pieces;
+    spec.rd = rest.rd / pieces;
+    spec.wr = rest.wr / pieces;
+    rest.elems -= spec.elems * (pieces - 1);
+    rest.rd -= spec.rd * (pieces - 1);
+    rest.wr -= spec.wr * (pieces - 1);
+    if (rest == spec) {
+      out.pieces = static_cast<std::int32_t>(pieces);
+      return;
+    }
+    out.pieces = static_cast<std::int32_t>(pieces - 1);
+    out.last_piece = kernel_index(rest);
   }
 
   void collective(const Op& op, const trace::Collective& c, OpPlan& out) {

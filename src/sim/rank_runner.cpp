@@ -87,47 +87,76 @@ void RankRunner::issue(std::int32_t queue, const Ticket& t) {
   else issue_collective(queue, t);
 }
 
-const models::KernelProfile& RankRunner::profile_of(const Ticket& t, std::size_t& index) const {
+// Index of an op's kernel: Plan::kernels first, then the opaque ones.
+std::size_t RankRunner::kernel_of(const Ticket& t) const {
   const std::int32_t kernel = plan_of(t).kernel;
-  if (kernel >= 0) {
-    index = static_cast<std::size_t>(kernel);
-    return machine_.profiles[index];
-  }
+  if (kernel >= 0) return static_cast<std::size_t>(kernel);
   const auto it = machine_.opaque.find({t.block, t.op});
   TRN3SIM_CHECK(it != machine_.opaque.end(), "no kernel for op " + op_of(t).id);
-  index = machine_.profiles.size() + static_cast<std::size_t>(std::distance(machine_.opaque.begin(), it));
-  return it->second;
+  return machine_.profiles.size() + static_cast<std::size_t>(std::distance(machine_.opaque.begin(), it));
 }
 
+const models::KernelProfile& RankRunner::profile(std::size_t kernel) const {
+  if (kernel < machine_.profiles.size()) return machine_.profiles[kernel];
+  return std::next(machine_.opaque.begin(), static_cast<std::ptrdiff_t>(kernel - machine_.profiles.size()))->second;
+}
+
+// With prefetch, weights load while the predecessor runs or the cores wait. The pieces of one op are
+// one loop, so the loads of the next piece always overlap the current one.
 void RankRunner::issue_kernel(const Ticket& t) {
   const base::Time now = machine_.context.now();
-  std::size_t index = 0;
-  const models::KernelProfile& profile = profile_of(t, index);
+  const std::size_t kernel = kernel_of(t);
+  const models::KernelProfile& p = profile(kernel);
+  const bool prefetch = machine_.run->compile.prefetch;
+  const compile::OpPlan& plan = plan_of(t);
   base::Time hidden;
-  if (machine_.run->compile.prefetch && had_kernel_)
-    hidden = std::min(profile.weight_lead_in, now - kernel_start_);
-  const base::Time least = profile.duration - (machine_.run->compile.prefetch ? profile.weight_lead_in : base::Time(0));
+  if (prefetch && had_kernel_) hidden = std::min(p.weight_lead_in, now - pieces_.start);
+  base::Time least = p.duration - (prefetch ? p.weight_lead_in : base::Time(0)) +
+                     (p.duration - p.lead_in) * (plan.pieces - 1);
+  if (plan.last_piece >= 0) {
+    const models::KernelProfile& last = profile(static_cast<std::size_t>(plan.last_piece));
+    least += last.duration - last.lead_in;
+  }
   sequencer_.set_chain_end(t, sequencer_.chain_start(t) + least);
+  pieces_.left = plan.pieces - 1;
+  pieces_.last = plan.last_piece;
   kernel_running_ = true;
   had_kernel_ = true;
-  kernel_start_ = now;
-  player_->play(profile, hidden);
+  play(kernel, hidden);
+}
+
+void RankRunner::play(std::size_t kernel, base::Time hidden) {
+  pieces_.kernel = kernel;
+  pieces_.start = machine_.context.now();
+  player_->play(profile(kernel), hidden);
+}
+
+void RankRunner::book_kernel() {
+  const models::KernelProfile& p = profile(pieces_.kernel);
+  const std::int64_t took = (machine_.context.now() - pieces_.start).count();
+  const std::int64_t compute = std::min(took, p.compute_active.count());
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::Compute)] += compute;
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::ExposedMemory)] += took - compute;
+  stats_.compute_active_fs += p.compute_active.count();
+  KernelCount& count = stats_.kernels[pieces_.kernel];
+  ++count.executions;
+  count.total_fs += took;
+  settled_ = machine_.context.now();
 }
 
 void RankRunner::kernel_ended() {
-  const Running& r = running_[kQueueCompute];
-  const base::Time now = machine_.context.now();
-  std::size_t index = 0;
-  const models::KernelProfile& profile = profile_of(r.ticket, index);
-  const std::int64_t took = (now - r.start).count();
-  const std::int64_t compute = std::min(took, profile.compute_active.count());
-  stats_.class_fs[static_cast<std::size_t>(TimeClass::Compute)] += compute;
-  stats_.class_fs[static_cast<std::size_t>(TimeClass::ExposedMemory)] += took - compute;
-  stats_.compute_active_fs += profile.compute_active.count();
-  KernelCount& count = stats_.kernels[index];
-  ++count.executions;
-  count.total_fs += took;
-  settled_ = now;
+  book_kernel();
+  if (pieces_.left > 0) {
+    --pieces_.left;
+    play(pieces_.kernel, profile(pieces_.kernel).lead_in);
+    return;
+  }
+  if (pieces_.last >= 0) {
+    const auto last = static_cast<std::size_t>(pieces_.last);
+    pieces_.last = -1;
+    play(last, profile(last).lead_in);
+    return;
+  }
   kernel_running_ = false;
   complete(kQueueCompute);
 }

@@ -54,6 +54,13 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
     Ticket ticket;
     base::Time start;
   };
+  // Kernel executions that the running compute op still needs after the current one.
+  struct Pieces {
+    std::int32_t left = 0;
+    std::int32_t last = -1;
+    std::size_t kernel = 0;   // running now
+    base::Time start;
+  };
   void settle();
   void enter_phase(std::int32_t phase);
   void complete(std::int32_t queue);
@@ -62,7 +69,10 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   void issue_message(std::int32_t queue, const Ticket& ticket, const trace::PointToPoint& op);
   void issue_host(std::int32_t queue, const Ticket& ticket);
   void end_collective(const Ticket& ticket, base::Time start);
-  [[nodiscard]] const models::KernelProfile& profile_of(const Ticket& ticket, std::size_t& index) const;
+  void play(std::size_t kernel, base::Time hidden);
+  void book_kernel();
+  [[nodiscard]] std::size_t kernel_of(const Ticket& ticket) const;
+  [[nodiscard]] const models::KernelProfile& profile(std::size_t kernel) const;
   [[nodiscard]] const trace::Op& op_of(const Ticket& ticket) const;
   [[nodiscard]] const compile::OpPlan& plan_of(const Ticket& ticket) const;
 
@@ -73,9 +83,10 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   modules::CcCore* cc_ = nullptr;
   modules::HostPort* host_ = nullptr;
   std::vector<Running> running_;     // by queue
+  Pieces pieces_;
   bool kernel_running_ = false, had_kernel_ = false;
   std::int64_t collectives_ = 0, host_ops_ = 0;   // running now
-  base::Time settled_, kernel_start_;
+  base::Time settled_;
   std::int32_t phase_ = 0;
   base::Time phase_since_;
   RankStats stats_;

@@ -121,6 +121,17 @@ TEST_F(MachineTest, AKernelAloneTakesItsProfile) {
   EXPECT_DOUBLE_EQ(r.hardware_flop, r.model_flop);
 }
 
+// 3 x 2 bytes x 3 x 2^25 elements are 576 MiB, so the op runs as three pieces of 192 MiB.
+TEST_F(MachineTest, PiecesOfALargeOpTakeWhatOneKernelWould) {
+  const auto r = run(R"({"op":"vec","id":"v","fn":"add","elems":100663296})" "\n");
+  ASSERT_EQ(r.kernels.size(), 1U);
+  EXPECT_EQ(r.kernels[0].count, 4 * 3);
+  EXPECT_EQ(r.hbm_read_bytes + r.hbm_write_bytes, 4 * 576 * kMiB);
+  // The first piece is a whole kernel; the loads of the others overlap their predecessor.
+  EXPECT_LT(r.step_fs, 3 * r.kernels[0].alone_fs);
+  EXPECT_GT(r.step_fs, 3 * r.kernels[0].alone_fs * 97 / 100);
+}
+
 TEST_F(MachineTest, ACollectiveSlowsAMemoryBoundKernelBesideIt) {
   const std::string add = R"({"op":"vec","id":"v","fn":"add","elems":33554432})" "\n";
   const auto r = run(add + R"({"op":"coll","id":"c","kind":"all_gather","group":"tp","in":16777216,"out":67108864})" "\n");

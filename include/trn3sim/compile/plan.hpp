@@ -41,6 +41,8 @@ struct GroupPlan {
 // What one op of a block becomes.
 struct OpPlan {
   std::int32_t kernel = -1;              // index into Plan::kernels; -1: no kernel (fused, collective, ...)
+  std::int32_t pieces = 1;               // executions of the kernel, one after another
+  std::int32_t last_piece = -1;          // another kernel for what is left after them, or -1
   bool fused = false;                    // runs inside another op's kernel: completes with it
   std::int32_t collective = -1;          // index into Plan::group_sets
   std::int32_t label = -1;               // index into Plan::labels, for reports
