@@ -15,7 +15,8 @@ namespace trn3sim::config {
 namespace {
 
 const std::vector<std::string>& roots() {
-  static const std::vector<std::string> kRoots = {"chip", "fabric", "name", "compile", "run"};
+  static const std::vector<std::string> kRoots = {"chip",    "fabric",    "name",
+                                                  "compile", "precision", "run"};
   return kRoots;
 }
 

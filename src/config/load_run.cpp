@@ -81,6 +81,7 @@ void read_system(const Json& document, const fs::path& file, RunSpec& run, ReadS
   reader.text("name", run.system.name, "name in reports");
   reader.section("fabric", run.system.fabric, "links between the chips");
   reader.optional_section("compile", run.compile, true, "compilation switches");
+  reader.optional_section("precision", run.precision, true, "formats of matrix products");
   RunOptions options;
   reader.optional_section("run", options, true, "run options");
   run.seed = options.seed;
@@ -97,6 +98,7 @@ std::string dump(RunSpec& run, const std::map<std::string, Provenance>& provenan
   out["chip"]["kind"] = "chip";
   dumper.section("fabric", run.system.fabric, "");
   dumper.section("compile", run.compile, "");
+  dumper.section("precision", run.precision, "");
   RunOptions options{run.seed, run.shuffle};
   dumper.section("run", options, "");
   return out.dump(2, ' ', false, Json::error_handler_t::replace);

@@ -324,6 +324,7 @@ inline config::ChipSpec trainium3() {
   c.tensor.matmul_overhead_cycles = 9;
   c.tensor.load_speedup = 4;
   c.tensor.fill_cycles = 320;
+  c.tensor.sparse_weights = true;
   c.tensor.background_transpose = true;
   for (auto* lane : {&c.vector, &c.scalar, &c.gpsimd}) {
     lane->clock = base::Frequency(1'200'000'000);

@@ -24,6 +24,7 @@ inline void set_test_engines(config::ChipSpec& c) {
   c.tensor.matmul_overhead_cycles = 9;
   c.tensor.load_speedup = 4;
   c.tensor.fill_cycles = 320;
+  c.tensor.sparse_weights = true;
   c.tensor.background_transpose = true;
 
   c.vector.clock = c.scalar.clock = c.gpsimd.clock = base::Frequency(1'200'000'000);

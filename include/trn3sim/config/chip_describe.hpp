@@ -56,6 +56,7 @@ void describe(V& v, TensorSpec& s) {
           "LoadStationary against a matmul of the same size");
   v.count("fill_cycles", s.fill_cycles, 0, 65536,
           "from the first moving column to the first result");
+  v.flag("sparse_weights", s.sparse_weights, "stationary weights may be compressed");
   v.flag("background_transpose", s.background_transpose, "PE transposes hide behind matmuls");
 }
 

@@ -34,6 +34,7 @@ struct TensorSpec {
   std::int64_t matmul_overhead_cycles = 0; // array cycles lost between two MultiplyMoving
   std::int64_t load_speedup = 0;        // LoadStationary is this much faster than a matmul
   std::int64_t fill_cycles = 0;         // from first moving column to first result
+  bool sparse_weights = false;          // stationary weights of 16-bit formats may be compressed
   bool background_transpose = false;    // v4: PE transposes hide behind matmuls
 };
 

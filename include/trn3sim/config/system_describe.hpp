@@ -17,6 +17,11 @@ namespace trn3sim::config {
 inline constexpr std::array<std::string_view, 2> kFabricTypes = {"none", "paired_planes"};
 inline constexpr std::array<std::string_view, 3> kCompileLevels = {"stock", "tuned", "ideal"};
 
+inline constexpr std::array<std::string_view, 7> kMatmulFormats = {
+    "trace", "bf16", "fp16", "fp8", "mxfp8", "mxfp4", "fp32"};
+inline constexpr std::array<std::string_view, 8> kSparsities = {"none", "4:16", "4:12", "4:8",
+                                                                "2:8",  "2:4",  "1:4",  "1:2"};
+
 // Sets the switches to those of `spec.level`, which must be one of kCompileLevels.
 inline void apply_level(CompileSpec& spec) {
   const bool on = spec.level != "stock";
@@ -59,6 +64,12 @@ void describe(V& v, CompileSpec& s) {
   v.option_flag("flash_attention", s.flash_attention, "attention as one kernel");
   v.option_flag("prefetch", s.prefetch, "weights of the next kernel load while one computes");
   v.option_flag("fast_exponential", s.fast_exponential, "VectorE `exponential` in attention");
+}
+
+template <class V>
+void describe(V& v, PrecisionSpec& s) {
+  v.option_choice("matmul", s.matmul, kMatmulFormats, "format of matrix products");
+  v.option_choice("sparsity", s.sparsity, kSparsities, "values kept of each block of a weight");
 }
 
 // The options of a run that are no part of the machine.

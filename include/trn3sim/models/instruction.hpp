@@ -75,6 +75,7 @@ struct DmaTransfer {
   std::int32_t operand = 0;       // index into TileProgram::operands
   std::int32_t rows = 0;          // descriptors
   std::int32_t row_bytes = 0;     // bytes of one descriptor
+  std::int32_t scale_bytes = 0;   // of all rows: MX block scales
   std::int16_t queue = 0;         // ring, 0 .. queues_per_engine-1
   bool accumulate = false;        // read-add-write
   std::array<SemaphoreSignal, 2> signals{};  // on completion, to the streams of the same core

@@ -117,6 +117,7 @@ DmaTransfer GemmCore::panel(bool outer, std::int64_t k, std::int64_t width) cons
     t.rows = static_cast<std::int32_t>(ceil_divide(k, pack_) / together);
     t.row_bytes = static_cast<std::int32_t>(o.hbm_bytes(width * pack_) * together);
   }
+  t.scale_bytes = static_cast<std::int32_t>(o.scale_bytes(k * width));
   t.queue = outer ? kOuterQueue : kInnerQueue;
   add_signal(t, o.prepared() ? raw_full_[outer] : outer ? outer_full_ : inner_full_);
   return t;
