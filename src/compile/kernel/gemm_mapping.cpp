@@ -17,10 +17,11 @@ constexpr std::int64_t kTransposeBanks = 2;  // at least
 constexpr std::int64_t kRawRing = 4;         // chunks
 constexpr double kStoreIssueNs = 2 * 860;    // two DMA issue intervals of a queue
 
-bool better(const GemmMapping& a, const GemmMapping& b) {
-  // Times within 0.2 % count as equal: then the mapping with less traffic is better.
-  if (a.total_ns < b.total_ns * 0.998) return true;
-  if (b.total_ns < a.total_ns * 0.998) return false;
+// Times within `tolerance` of each other count as equal: then the mapping with less traffic is
+// better.
+bool better(const GemmMapping& a, const GemmMapping& b, double tolerance) {
+  if (a.total_ns < b.total_ns * (1 - tolerance)) return true;
+  if (b.total_ns < a.total_ns * (1 - tolerance)) return false;
   if (a.traffic_bytes != b.traffic_bytes) return a.traffic_bytes < b.traffic_bytes;
   return a.sbuf_bytes_per_partition < b.sbuf_bytes_per_partition;
 }
@@ -119,7 +120,7 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
               const Traffic t = traffic_of(part, map, costs);
               map.traffic_bytes += t.outer + t.inner + t.store + t.extra;
             }
-            if (!best || better(map, *best)) best = map;
+            if (!best || better(map, *best, costs.prepared() ? 0.01 : 0.002)) best = map;
           }
         }
       }
