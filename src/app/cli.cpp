@@ -25,10 +25,48 @@ std::string output_file(const po::variables_map& values) {
   return file;
 }
 
+// "0,5,12" as numbers.
+std::vector<std::int64_t> numbers_of(const po::variables_map& values, const char* name) {
+  std::vector<std::int64_t> numbers;
+  const std::string text = text_of(values, name);
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    std::int64_t number = 0;
+    const char* const last = text.data() + comma;
+    const auto [end, error] = std::from_chars(text.data() + at, last, number);
+    if (error != std::errc() || end != last || number < 0) {
+      fail(fmt::format("--{} is \"{}\", expected whole numbers with commas between them", name,
+                       text));
+    }
+    numbers.push_back(number);
+    at = comma + 1;
+  }
+  return numbers;
+}
+
+void parse_timeline(const po::variables_map& values, Simulate& simulate) {
+  simulate.timeline = values.count("timeline") > 0;
+  for (const char* name : {"timeline-chips", "timeline-limit", "timeline-gzip"}) {
+    if (values.count(name) > 0 && !simulate.timeline)
+      fail(fmt::format("--{} needs --timeline", name));
+  }
+  if (simulate.timeline && simulate.out.empty())
+    fail("--timeline needs --out DIR, where the file goes");
+  if (values.count("timeline-chips") > 0)
+    simulate.timeline_chips = numbers_of(values, "timeline-chips");
+  if (values.count("timeline-limit") > 0)
+    simulate.timeline_limit = number_of(values, "timeline-limit", 1);
+  simulate.timeline_gzip = values.count("timeline-gzip") > 0;
+}
+
 Command parse_simulate(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("help,h", "")("version", "")("quiet,q", "");
-  for (const char* name : {"config", "trace", "compile", "format", "out"}) {
+  for (const char* flag :
+       {"help,h", "version", "quiet,q", "timeline", "timeline-gzip", "no-cache"}) {
+    options.add_options()(flag, "");
+  }
+  for (const char* name :
+       {"config", "trace", "compile", "format", "out", "timeline-chips", "timeline-limit"}) {
     options.add_options()(name, po::value<std::string>(), "");
   }
   options.add_options()("set", po::value<Arguments>()->composing(), "");
@@ -58,6 +96,8 @@ Command parse_simulate(const Arguments& arguments) {
   simulate.format = format_of(values);
   simulate.out = text_of(values, "out");
   simulate.quiet = values.count("quiet") > 0;
+  parse_timeline(values, simulate);
+  simulate.cache = values.count("no-cache") == 0;
   return simulate;
 }
 

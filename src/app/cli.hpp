@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,6 +26,11 @@ struct Simulate {
   Format format = Format::Text;
   std::string out;  // directory; empty: none
   bool quiet = false;
+  bool timeline = false;                     // only with `out`
+  std::vector<std::int64_t> timeline_chips;  // empty: the first few
+  std::optional<std::int64_t> timeline_limit;
+  bool timeline_gzip = false;
+  bool cache = true;  // kernel profiles of earlier runs
 };
 
 // trn3sim trace gen llama

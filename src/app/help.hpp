@@ -15,7 +15,12 @@ Simulate a step
     --compile LEVEL     stock, tuned (default) or ideal; short for --set compile.level=LEVEL
     --format FORMAT     text (default) or json: what goes to standard output
     --out DIR           also write results.json, run_info.json and CSV tables there
+    --timeline          with --out: also timeline.json, what ran when, for ui.perfetto.dev
+    --timeline-chips N,N...   chips in it (default 0,1,2,3)
+    --timeline-limit N  slices in it (default 200000); what ends later is left out
+    --timeline-gzip     write timeline.json.gz instead
     --quiet             no progress on the terminal
+    --no-cache          measure every kernel anew, keep nothing for the next run
 
 Make and look at workloads
   trn3sim trace gen llama --help

@@ -122,12 +122,14 @@ void describe(V& v, CompileSpec& s) {
 struct RunOptions {
   std::uint64_t seed = 1;
   std::uint64_t shuffle = 0;
+  bool fast_forward = true;
 };
 
 template <class V>
 void describe(V& v, RunOptions& s) {
   v.option_number("seed", s.seed, "seed of every random stream");
   v.option_number("shuffle", s.shuffle, "permutes construction and profiling order");
+  v.option_flag("fast_forward", s.fast_forward, "sleep through loops that repeat exactly");
 }
 
 // What a system file holds besides "kind" and "chip".

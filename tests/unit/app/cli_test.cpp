@@ -35,17 +35,40 @@ TEST(Cli, MainCommand) {
   EXPECT_EQ(s.format, Format::Text);
   EXPECT_TRUE(s.out.empty());
   EXPECT_FALSE(s.quiet);
+  EXPECT_TRUE(s.cache);
 }
 
 TEST(Cli, LevelComesBeforeOverridesAndOverridesKeepTheirOrder) {
   const auto s = std::get<Simulate>(
       parse(simulate({"--set", "chip.hbm.bandwidth=6.0 TB/s", "--set=run.seed=2", "--compile",
-                      "stock", "--format", "json", "--out", "o", "--quiet"})));
+                      "stock", "--format", "json", "--out", "o", "--quiet", "--no-cache"})));
   EXPECT_EQ(s.overrides,
             (Arguments{"compile.level=stock", "chip.hbm.bandwidth=6.0 TB/s", "run.seed=2"}));
   EXPECT_EQ(s.format, Format::Json);
   EXPECT_EQ(s.out, "o");
   EXPECT_TRUE(s.quiet);
+  EXPECT_FALSE(s.cache);
+}
+
+TEST(Cli, Timeline) {
+  const auto plain = std::get<Simulate>(parse(simulate({"--out", "o"})));
+  EXPECT_FALSE(plain.timeline);
+  const auto s = std::get<Simulate>(parse(simulate(
+      {"--out", "o", "--timeline", "--timeline-chips", "0,12,3", "--timeline-limit", "50"})));
+  EXPECT_TRUE(s.timeline);
+  EXPECT_EQ(s.timeline_chips, (std::vector<std::int64_t>{0, 12, 3}));
+  EXPECT_EQ(s.timeline_limit, 50);
+  EXPECT_NE(error_of(simulate({"--timeline"})).find("--out DIR"), std::string::npos);
+  EXPECT_NE(error_of(simulate({"--timeline-limit", "5"})).find("needs --timeline"),
+            std::string::npos);
+  for (const char* bad : {"", "0,", ",1", "1;2", "-1", "0,x"}) {
+    EXPECT_NE(
+        error_of(simulate({"--out", "o", "--timeline", "--timeline-chips", bad})).find("chips"),
+        std::string::npos)
+        << bad;
+  }
+  EXPECT_NE(error_of(simulate({"--out", "o", "--timeline", "--timeline-limit", "0"})).find("limit"),
+            std::string::npos);
 }
 
 TEST(Cli, TraceCommands) {
