@@ -18,6 +18,7 @@
 #include "trn3sim/trace/program.hpp"
 
 #include "app/cli.hpp"
+#include "app/config_commands.hpp"
 #include "app/exit_code.hpp"
 #include "app/output.hpp"
 #include "app/progress.hpp"
@@ -71,8 +72,12 @@ int simulate(const Simulate& options) {
   if (options.timeline) machine.record(timeline);
   const std::unique_ptr<Progress> progress = options.quiet ? nullptr : terminal_progress();
   if (progress) machine.on_progress([&](const sim::Progress& p) { progress->update(p); });
+  if (const auto cache = sim::profile_cache_directory(); cache && options.cache)
+    machine.cache_profiles(*cache);
   const stats::Results results = machine.run();
   if (progress) progress->finish();
+  if (!machine.cache_problem().empty())
+    spdlog::warn("the cache of kernel profiles is not used: {}", machine.cache_problem());
   return report_run(options, run, results, machine.info(), timeline);
 }
 
@@ -114,6 +119,10 @@ int run(const Command& command) {
     return generate_synthetic(*options);
   if (const auto* options = std::get_if<TraceInfo>(&command)) return trace_info(*options);
   if (const auto* options = std::get_if<TraceCheck>(&command)) return trace_check(*options);
+  if (const auto* options = std::get_if<ConfigList>(&command)) return config_list(*options);
+  if (const auto* options = std::get_if<ConfigShow>(&command)) return config_show(*options);
+  if (const auto* options = std::get_if<ConfigCheck>(&command)) return config_check(*options);
+  if (const auto* options = std::get_if<ConfigSchema>(&command)) return config_schema(*options);
   return start_systemc(std::get<Simulate>(command));
 }
 

@@ -97,16 +97,26 @@ base::Time DmaEngine::packet_time(std::int64_t bytes, std::int64_t descriptors, 
   return memo_.time;
 }
 
+// The first ring from `turn_` on, around the end, whose gate is open.
+std::uint32_t DmaEngine::next_ring(base::Time now) const {
+  const std::uint64_t from = occupied_ >> turn_ << turn_;
+  for (std::uint64_t set = from; set != 0; set &= set - 1)
+    if (const auto q = static_cast<std::uint32_t>(std::countr_zero(set)); rings_[q].gate <= now)
+      return q;
+  std::uint64_t set = occupied_ ^ from;
+  while (set != 0 && rings_[std::size_t(std::countr_zero(set))].gate > now) set &= set - 1;
+  TRN3SIM_CHECK(set != 0, "no DMA ring is due");
+  return static_cast<std::uint32_t>(std::countr_zero(set));
+}
+
 DmaPacket DmaEngine::start(base::Time now) {
   TRN3SIM_CHECK(now >= next_ && occupied_ != 0, "DMA packet started too early");
   while (in_flight_head_ < in_flight_.size() && in_flight_[in_flight_head_].done <= now)
     descriptors_ -= in_flight_[in_flight_head_++].descriptors;
   compact(in_flight_, in_flight_head_);
 
-  const auto queues = static_cast<std::uint32_t>(rings_.size());
-  std::uint32_t q = turn_;
-  while ((occupied_ >> q & 1) == 0 || rings_[q].gate > now) q = q + 1 == queues ? 0 : q + 1;
-  turn_ = q + 1 == queues ? 0 : q + 1;
+  const std::uint32_t q = next_ring(now);
+  turn_ = q + 1 == rings_.size() ? 0 : q + 1;
 
   Ring& ring = rings_[q];
   const DmaPart& part = ring.parts[ring.head];

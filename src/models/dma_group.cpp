@@ -12,6 +12,7 @@ namespace trn3sim::models {
 namespace {
 
 constexpr std::int64_t kAlignment = 4096;
+constexpr std::size_t kLanes = 4;
 
 std::int64_t align_down(std::int64_t bytes) {
   return bytes / kAlignment * kAlignment;
@@ -32,11 +33,14 @@ DmaGroup::DmaGroup(const config::ChipSpec& chip)
     : chip_(&chip), per_core_(static_cast<std::int32_t>(chip.dma.engines)) {
   const std::int64_t engines = chip.dma.engines * chip.cores_per_stack();
   for (std::int64_t e = 0; e < engines; ++e) engines_.emplace_back(chip.dma);
+  next_.assign((engines_.size() + kLanes - 1) / kLanes * kLanes, base::kTimeMax);
 }
 
 void DmaGroup::load(const TileProgram& program) {
   program_ = &program;
   for (DmaEngine& e : engines_) e.reset();
+  std::fill(next_.begin(), next_.end(), base::kTimeMax);
+  reached_ = base::Time(0);
   activations_.clear();
   completions_.clear();
   live_.clear();
@@ -62,6 +66,7 @@ void DmaGroup::load(const TileProgram& program) {
 }
 
 void DmaGroup::post(const DmaTrigger& trigger) {
+  TRN3SIM_CHECK(trigger.at >= reached_, "a transfer starts before what DMA has done");
   activations_.push_back({trigger, order_++});
   std::push_heap(activations_.begin(), activations_.end(), std::greater<>());
 }
@@ -98,7 +103,9 @@ void DmaGroup::activate(const DmaTrigger& trigger) {
     part.accumulate = t.accumulate;
     part.eligible = trigger.at + chip_->dma.start_latency;
     ++live_[std::size_t(live)].parts;
-    engines_[std::size_t(trigger.core * per_core_ + e)].enqueue(t.queue, part);
+    const auto index = std::size_t(trigger.core * per_core_ + e);
+    engines_[index].enqueue(t.queue, part);
+    next_[index] = engines_[index].next();
   }
 }
 
@@ -111,25 +118,52 @@ void DmaGroup::finish_part(std::int32_t live, base::Time at) {
   free_live_.push_back(live);
 }
 
-void DmaGroup::advance(base::Time now, Memory& memory, std::vector<DmaCompletion>& done) {
+DmaGroup::Due DmaGroup::next_packet() const {
+  // Four minima without branches, then the first engine that has the least.
+  const auto least = [](base::Time a, base::Time b) { return a < b ? a : b; };
+  const base::Time* next = next_.data();
+  base::Time a = base::kTimeMax, b = a, c = a, d = a;
+  for (const base::Time* end = next + next_.size(); next != end; next += kLanes) {
+    a = least(a, next[0]);
+    b = least(b, next[1]);
+    c = least(c, next[2]);
+    d = least(d, next[3]);
+  }
+  const base::Time at = least(least(a, b), least(c, d));
+  std::size_t engine = 0;
+  while (next_[engine] != at) ++engine;
+  return {at, engine};
+}
+
+void DmaGroup::activate_until(base::Time now) {
   while (!activations_.empty() && activations_.front().trigger.at <= now) {
     std::pop_heap(activations_.begin(), activations_.end(), std::greater<>());
     const DmaTrigger trigger = activations_.back().trigger;
     activations_.pop_back();
+    reached_ = std::max(reached_, trigger.at);
     activate(trigger);
   }
-  for (DmaEngine& engine : engines_)
-    while (engine.next() <= now) {
-      const DmaPacket p = engine.start(now);
-      base::Time& touched = first_touch_[std::size_t(
-          program_->transfers[std::size_t(live_[std::size_t(p.live)].transfer)].operand)];
-      touched = std::min(touched, now);
-      base::Time memory_done;
-      if (p.read_modify_write) memory_done = memory.access(now, p.address, p.bytes, false);
-      memory_done = std::max(memory_done, memory.access(now, p.address, p.bytes, p.write));
-      const base::Time end = engine.finish(p, memory_done);
-      if (p.last) finish_part(p.live, end);
-    }
+}
+
+void DmaGroup::move_packet(std::size_t index, base::Time now, Memory& memory) {
+  DmaEngine& engine = engines_[index];
+  const DmaPacket p = engine.start(now);
+  base::Time& touched = first_touch_[std::size_t(
+      program_->transfers[std::size_t(live_[std::size_t(p.live)].transfer)].operand)];
+  touched = std::min(touched, now);
+  base::Time memory_done;
+  if (p.read_modify_write) memory_done = memory.access(now, p.address, p.bytes, false);
+  memory_done = std::max(memory_done, memory.access(now, p.address, p.bytes, p.write));
+  const base::Time end = engine.finish(p, memory_done);
+  next_[index] = engine.next();
+  reached_ = now;
+  if (p.last) finish_part(p.live, end);
+}
+
+void DmaGroup::advance(base::Time now, Memory& memory, std::vector<DmaCompletion>& done) {
+  activate_until(now);
+  for (Due due = next_packet(); due.at <= now; due = next_packet())
+    move_packet(due.engine, now, memory);
   while (!completions_.empty() && completions_.front().at <= now) {
     done.push_back(completions_.front());
     std::pop_heap(completions_.begin(), completions_.end(), later);
@@ -137,11 +171,24 @@ void DmaGroup::advance(base::Time now, Memory& memory, std::vector<DmaCompletion
   }
 }
 
+void DmaGroup::run_ahead(Memory& memory) {
+  for (;;) {
+    const base::Time end = completions_.empty() ? base::kTimeMax : completions_.front().at;
+    const Due due = next_packet();
+    if (!activations_.empty() && activations_.front().trigger.at <= due.at) {
+      if (activations_.front().trigger.at >= end) return;
+      activate_until(activations_.front().trigger.at);
+    } else {
+      if (due.at >= end) return;
+      move_packet(due.engine, due.at, memory);
+    }
+  }
+}
+
 base::Time DmaGroup::next() const {
-  base::Time t = base::kTimeMax;
-  if (!activations_.empty()) t = activations_.front().trigger.at;
+  base::Time t = next_packet().at;
+  if (!activations_.empty()) t = std::min(t, activations_.front().trigger.at);
   if (!completions_.empty()) t = std::min(t, completions_.front().at);
-  for (const DmaEngine& e : engines_) t = std::min(t, e.next());
   return t;
 }
 

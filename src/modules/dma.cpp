@@ -43,6 +43,8 @@ void Dma::step() {
     last_completion_ = c.at;
     completed_(c);
   }
+  // What completions set off is posted in the next delta.
+  if (due_.empty()) group_.run_ahead(*memory.operator->());
   if (group_.idle())
     idle_();
   else

@@ -5,11 +5,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 
 #include "collect.hpp"
 #include "machine.hpp"
+#include "profile_store.hpp"
 #include "timeline_recorder.hpp"
 #include "trn3sim/compile/kernel.hpp"
 #include "trn3sim/sim/bench.hpp"
@@ -29,7 +32,8 @@ std::int64_t peak_rss() {
 
 std::string host_name() {
   std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("unknown");
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
+                                                        : std::string("unknown");
 }
 
 }  // namespace
@@ -37,15 +41,31 @@ std::string host_name() {
 struct Simulation::Impl {
   Machine machine;
   KernelBench bench;
+  std::optional<ProfileStore> store;
   stats::RunInfo info;
   std::unique_ptr<TimelineRecorder> recorder;
+  std::string cache_problem;
 
   Impl(const config::RunSpec& run, const topology::Graph& graph, const trace::Program& program,
        const compile::Plan& plan)
-      : machine(run, graph, program, plan), bench("bench", run.system.chip, machine.state().context) {}
+      : machine(run, graph, program, plan),
+        bench("bench", run.system.chip, machine.state().context) {}
 
+  models::KernelProfile profile(const compile::KernelSpec& kernel);
   void profile_kernels();
 };
+
+models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kernel) {
+  const config::ChipSpec& chip = machine.state().run->system.chip;
+  const std::string key = store ? profile_key(model_version(), chip, kernel) : std::string();
+  if (store) {
+    if (std::optional<models::KernelProfile> known = store->load(key)) return *std::move(known);
+  }
+  models::KernelProfile measured = bench.profile(compile::compile_kernel(kernel, chip));
+  info.bench_instructions += measured.instructions;
+  if (store) store->save(key, measured);
+  return measured;
+}
 
 // The order in which kernels are profiled must not matter; run.shuffle permutes it.
 void Simulation::Impl::profile_kernels() {
@@ -53,14 +73,34 @@ void Simulation::Impl::profile_kernels() {
   const auto& kernels = state.plan->kernels;
   std::int64_t done = 0;
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
-    const models::TileProgram program = compile::compile_kernel(kernels[i], state.run->system.chip);
-    state.profiles[i] = bench.profile(program);
-    info.bench_instructions += state.profiles[i].instructions;
+    state.profiles[i] = profile(kernels[i]);
+    state.longest_lead_in = std::max(state.longest_lead_in, state.profiles[i].weight_lead_in);
     ++done;
     if (state.progress)
-      state.progress({done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
+      state.progress(
+          {done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
   }
   info.profiled_kernels = done;
+  if (!store) return;
+  info.profile_cache_hits = store->hits();
+  info.profile_cache_misses = store->misses();
+  info.profile_cache_errors = store->errors();
+  cache_problem = store->problem();
+}
+
+std::optional<std::filesystem::path> profile_cache_directory() {
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::filesystem::path(text == nullptr ? "" : text);
+  };
+  if (std::getenv("TRN3SIM_CACHE_DIR") != nullptr) {
+    const std::filesystem::path directory = value("TRN3SIM_CACHE_DIR");
+    return directory.empty() ? std::nullopt : std::optional(directory);
+  }
+  // A relative XDG_CACHE_HOME is to be ignored (XDG Base Directory Specification).
+  if (value("XDG_CACHE_HOME").is_absolute()) return value("XDG_CACHE_HOME") / "trn3sim";
+  if (value("HOME").is_absolute()) return value("HOME") / ".cache" / "trn3sim";
+  return std::nullopt;
 }
 
 Simulation::Simulation(const config::RunSpec& run, const topology::Graph& graph,
@@ -77,6 +117,11 @@ void Simulation::record(stats::Timeline& timeline) {
   MachineState& state = impl_->machine.state();
   impl_->recorder = std::make_unique<TimelineRecorder>(state, timeline);
   state.timeline = impl_->recorder.get();
+  state.skipper = nullptr;  // a timeline shows every iteration
+}
+
+void Simulation::cache_profiles(const std::filesystem::path& directory) {
+  impl_->store.emplace(directory);
 }
 
 stats::Results Simulation::run() {
@@ -100,6 +145,10 @@ stats::Results Simulation::run() {
   return results;
 }
 
-const stats::RunInfo& Simulation::info() const { return impl_->info; }
+const stats::RunInfo& Simulation::info() const {
+  return impl_->info;
+}
+
+const std::string& Simulation::cache_problem() const { return impl_->cache_problem; }
 
 }  // namespace trn3sim::sim

@@ -255,6 +255,9 @@ std::string to_json(const RunInfo& info) {
                     {"kernel_events", info.kernel_events},
                     {"profiled_kernels", info.profiled_kernels},
                     {"bench_instructions", info.bench_instructions},
+                    {"profile_cache_hits", info.profile_cache_hits},
+                    {"profile_cache_misses", info.profile_cache_misses},
+                    {"profile_cache_errors", info.profile_cache_errors},
                     {"host", info.host},
                     {"version", info.version}};
   return out.dump(1) + "\n";

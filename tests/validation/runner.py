@@ -1,14 +1,21 @@
 # SPDX-FileCopyrightText: The trn3sim authors
 # SPDX-License-Identifier: Apache-2.0
 """Runs the program for the validation tests."""
+import atexit
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 
 PROGRAM = os.environ["TRN3SIM"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# The runs of one test program share kernel profiles, with nothing from before.
+CACHE = tempfile.mkdtemp(prefix="trn3sim_cache_")
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
+os.environ["TRN3SIM_CACHE_DIR"] = CACHE
 
 
 def run(*arguments, expect=0):
@@ -27,10 +34,10 @@ def summary(config, trace, *sets):
 
 
 def results(config, trace, *sets):
-    """results.json of one run: (text, dict)."""
+    """results.json of one run that measures its kernels itself: (text, dict)."""
     options = [o for s in sets for o in ("--set", s)]
     with tempfile.TemporaryDirectory() as out:
-        run("--config", config, "--trace", trace, "--out", out, "--quiet", *options)
+        run("--config", config, "--trace", trace, "--out", out, "--quiet", "--no-cache", *options)
         text = (pathlib.Path(out) / "results.json").read_text()
     return text, json.loads(text)
 

@@ -72,6 +72,7 @@ class DmaEngine {
 
   [[nodiscard]] base::Time packet_time(std::int64_t bytes, std::int64_t descriptors, bool write,
                                        bool accumulate);
+  [[nodiscard]] std::uint32_t next_ring(base::Time now) const;
   void update_gate(Ring& ring) const;
   void update_next();
 

@@ -42,10 +42,13 @@ class DmaGroup {
   // Canonical state and a program. The operands lie one after another in the stack, 4 KiB aligned;
   // each core starts its walk through an operand at its share of it.
   void load(const TileProgram& program);
-  // `trigger.at` must not lie before the last advance().
+  // `trigger.at` must not lie before what advance() and run_ahead() have done.
   void post(const DmaTrigger& trigger);
   // Does everything due at `now`; completions due are appended to `done` in order.
   void advance(base::Time now, Memory& memory, std::vector<DmaCompletion>& done);
+  // Does what lies before the next completion. Only completions make cores start transfers, so
+  // call it when all that the last ones set off has been posted.
+  void run_ahead(Memory& memory);
   // Next time at which advance() has work; kTimeMax if idle.
   [[nodiscard]] base::Time next() const;
   [[nodiscard]] bool idle() const { return next() == base::kTimeMax; }
@@ -65,13 +68,22 @@ class DmaGroup {
     bool operator>(const Activation& o) const;
   };
 
+  struct Due {
+    base::Time at;
+    std::size_t engine;
+  };
+  // The engine that can start a packet first, of several the one with the lowest index.
+  [[nodiscard]] Due next_packet() const;
+  void activate_until(base::Time now);
   void activate(const DmaTrigger& trigger);
+  void move_packet(std::size_t engine, base::Time now, Memory& memory);
   void finish_part(std::int32_t live, base::Time at);
 
   const config::ChipSpec* chip_;
   const TileProgram* program_ = nullptr;
   std::int32_t per_core_;
   std::vector<DmaEngine> engines_;          // core x engines per core + engine
+  std::vector<base::Time> next_;            // by engine: DmaEngine::next(); padded with kTimeMax
   std::vector<Activation> activations_;     // heap, earliest first
   std::vector<DmaCompletion> completions_;  // heap, earliest first
   std::vector<Live> live_;
@@ -80,6 +92,7 @@ class DmaGroup {
   std::vector<std::int64_t> cursor_;  // core x operands + operand: offset in the operand
   std::vector<base::Time> first_touch_;
   std::int64_t order_ = 0;
+  base::Time reached_;  // of the latest activation or packet
 };
 
 }  // namespace trn3sim::models

@@ -113,6 +113,7 @@ struct RunInfo {
   double wall_s = 0, profile_wall_s = 0, simulate_wall_s = 0;
   std::int64_t peak_rss_bytes = 0;
   std::int64_t rank_ops = 0, kernel_events = 0, profiled_kernels = 0, bench_instructions = 0;
+  std::int64_t profile_cache_hits = 0, profile_cache_misses = 0, profile_cache_errors = 0;
   std::string host, version;
 };
 

@@ -35,17 +35,19 @@ TEST(Cli, MainCommand) {
   EXPECT_EQ(s.format, Format::Text);
   EXPECT_TRUE(s.out.empty());
   EXPECT_FALSE(s.quiet);
+  EXPECT_TRUE(s.cache);
 }
 
 TEST(Cli, LevelComesBeforeOverridesAndOverridesKeepTheirOrder) {
   const auto s = std::get<Simulate>(
       parse(simulate({"--set", "chip.hbm.bandwidth=6.0 TB/s", "--set=run.seed=2", "--compile",
-                      "stock", "--format", "json", "--out", "o", "--quiet"})));
+                      "stock", "--format", "json", "--out", "o", "--quiet", "--no-cache"})));
   EXPECT_EQ(s.overrides,
             (Arguments{"compile.level=stock", "chip.hbm.bandwidth=6.0 TB/s", "run.seed=2"}));
   EXPECT_EQ(s.format, Format::Json);
   EXPECT_EQ(s.out, "o");
   EXPECT_TRUE(s.quiet);
+  EXPECT_FALSE(s.cache);
 }
 
 TEST(Cli, Timeline) {
