@@ -30,7 +30,7 @@ JOBS = [("Llama-2 7B step, 64 chips (the main job)", MAIN, False),
 TEXT = """# Performance
 
 Written by `scripts/performance_report.py` on {machine}.
-User CPU time of the fastest of {runs} runs, with an empty cache unless said otherwise; one run uses one core.
+User CPU time, {runs}, with an empty cache unless said otherwise; one run uses one core.
 
 ## Whole runs
 
@@ -108,7 +108,7 @@ def main():
     arguments = parser.parse_args()
     jobs = [(job, fastest(job[1], job[2], arguments.runs)) for job in JOBS]
     page = TEXT.format(
-        machine=machine(), runs=arguments.runs,
+        machine=machine(), runs="one run each" if arguments.runs == 1 else f"the least of {arguments.runs} runs",
         jobs=table(("job", "files", "CPU time", "profiling", "simulation", "memory"), job_rows(jobs)),
         rates=table(("quantity", "value"), rate_rows(jobs[2][1])),
         hbm=table(("accesses", "blocks per second", "share of the peak"), hbm_rows()))
