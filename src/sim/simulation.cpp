@@ -8,6 +8,9 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "collect.hpp"
 #include "machine.hpp"
@@ -35,6 +38,21 @@ std::string host_name() {
 
 }  // namespace
 
+// The least rate that a kernel can be granted if it asks for more: a stack is shared max-min fair by
+// the kernels of its ranks and their collective flows, one for each stream that the program uses.
+base::Rate least_grant(const MachineState& state, base::Rate capacity) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ranks;  // by chip, stack
+  std::int64_t most = 1;
+  for (const compile::RankPlace& place : state.plan->places)
+    for (std::int64_t s = 0; s < place.stacks; ++s)
+      most = std::max(most, ++ranks[{place.chip, place.first_stack + s}]);
+  std::set<std::int32_t> streams;
+  for (const BlockInfo& block : state.tables.blocks)
+    for (const std::int32_t queue : block.queue)
+      if (queue >= kQueueStream0) streams.insert(queue);
+  return base::Rate(capacity.count() / (most * (1 + std::int64_t(streams.size()))));
+}
+
 struct Simulation::Impl {
   Machine machine;
   KernelBench bench;
@@ -46,17 +64,18 @@ struct Simulation::Impl {
        const compile::Plan& plan)
       : machine(run, graph, program, plan), bench("bench", run.system.chip, machine.state().context) {}
 
-  models::KernelProfile profile(const compile::KernelSpec& kernel);
+  models::KernelProfile profile(const compile::KernelSpec& kernel, base::Rate least);
   void profile_kernels();
 };
 
-models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kernel) {
+models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kernel,
+                                                base::Rate least) {
   const config::ChipSpec& chip = machine.state().run->system.chip;
-  const std::string key = store ? profile_key(model_version(), chip, kernel) : std::string();
+  const std::string key = store ? profile_key(model_version(), chip, kernel, least) : std::string();
   if (store) {
     if (std::optional<models::KernelProfile> known = store->load(key)) return *std::move(known);
   }
-  models::KernelProfile measured = bench.profile(compile::compile_kernel(kernel, chip));
+  models::KernelProfile measured = bench.profile(compile::compile_kernel(kernel, chip), least);
   info.bench_instructions += measured.instructions;
   if (store) store->save(key, measured);
   return measured;
@@ -66,9 +85,10 @@ models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kerne
 void Simulation::Impl::profile_kernels() {
   MachineState& state = machine.state();
   const auto& kernels = state.plan->kernels;
+  const base::Rate least = least_grant(state, machine.stack_capacity());
   std::int64_t done = 0;
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
-    state.profiles[i] = profile(kernels[i]);
+    state.profiles[i] = profile(kernels[i], least);
     ++done;
     if (state.progress)
       state.progress({done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
