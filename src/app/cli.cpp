@@ -4,99 +4,20 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"
 
+#include "app/config_commands.hpp"
 #include "app/help.hpp"
-#include <boost/program_options.hpp>
+#include "app/options.hpp"
 #include <fmt/format.h>
 
 namespace trn3sim::app {
 namespace {
 
-namespace po = boost::program_options;
-using Arguments = std::vector<std::string>;
-
 constexpr std::array<const char*, 11> kLlamaNumbers = {
     "tp", "dp", "seq", "mbs", "gbs", "layers", "hidden", "heads", "kv-heads", "ffn", "vocab"};
-
-[[noreturn]] void fail(const std::string& what) {
-  throw base::UserError("command line", what);
-}
-
-// Names of the options, "--config", for suggestions.
-Arguments option_names(const po::options_description& options) {
-  Arguments names;
-  for (const auto& option : options.options()) names.push_back("--" + option->long_name());
-  return names;
-}
-
-// Parses `arguments`; words that belong to no option go to `words` in order.
-po::variables_map parse_options(const Arguments& arguments, const po::options_description& options,
-                                Arguments& words, const char* help) {
-  namespace style = po::command_line_style;
-  po::variables_map values;
-  try {
-    const po::parsed_options parsed = po::command_line_parser(arguments)
-                                          .options(options)
-                                          .style(style::unix_style ^ style::allow_guessing)
-                                          .allow_unregistered()
-                                          .run();
-    for (const po::option& option : parsed.options) {
-      if (option.unregistered) {
-        const std::string name = option.original_tokens.front();
-        fail(fmt::format("unknown option {}{}; see {}", name,
-                         base::did_you_mean(name, option_names(options)), help));
-      }
-      if (option.position_key >= 0)
-        words.insert(words.end(), option.value.begin(), option.value.end());
-    }
-    po::store(parsed, values);
-    po::notify(values);
-  } catch (const po::error& e) {
-    fail(fmt::format("{}; see {}", e.what(), help));
-  }
-  return values;
-}
-
-std::string text_of(const po::variables_map& values, const char* name) {
-  if (values.count(name) == 0) return "";
-  std::string text = values[name].as<std::string>();
-  if (text.empty()) fail(fmt::format("--{} is empty", name));
-  return text;
-}
-
-// The value of option `name`, which must be one of `allowed`; empty if not given.
-std::string choice(const po::variables_map& values, const char* name, const Arguments& allowed) {
-  std::string text = text_of(values, name);
-  if (text.empty() || std::find(allowed.begin(), allowed.end(), text) != allowed.end()) return text;
-  fail(fmt::format("--{} is \"{}\", expected {}{}", name, text, fmt::join(allowed, ", "),
-                   base::did_you_mean(text, allowed)));
-}
-
-Format format_of(const po::variables_map& values) {
-  return choice(values, "format", {"text", "json"}) == "json" ? Format::Json : Format::Text;
-}
-
-std::int64_t number_of(const po::variables_map& values, const char* name, std::int64_t least) {
-  const std::string text = text_of(values, name);
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < least) {
-    fail(fmt::format("--{} is \"{}\", expected a whole number from {} up", name, text, least));
-  }
-  return number;
-}
-
-// The one file of `trace info` and `trace check`.
-std::string only_file(const Arguments& words, const char* command) {
-  if (words.size() == 1) return words.front();
-  fail(words.empty() ? fmt::format("{} needs a file", command)
-                     : fmt::format("{} takes one file, found \"{}\" and \"{}\"", command, words[0],
-                                   words[1]));
-}
 
 std::string output_file(const po::variables_map& values) {
   std::string file = text_of(values, "output");
@@ -104,10 +25,48 @@ std::string output_file(const po::variables_map& values) {
   return file;
 }
 
+// "0,5,12" as numbers.
+std::vector<std::int64_t> numbers_of(const po::variables_map& values, const char* name) {
+  std::vector<std::int64_t> numbers;
+  const std::string text = text_of(values, name);
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    std::int64_t number = 0;
+    const char* const last = text.data() + comma;
+    const auto [end, error] = std::from_chars(text.data() + at, last, number);
+    if (error != std::errc() || end != last || number < 0) {
+      fail(fmt::format("--{} is \"{}\", expected whole numbers with commas between them", name,
+                       text));
+    }
+    numbers.push_back(number);
+    at = comma + 1;
+  }
+  return numbers;
+}
+
+void parse_timeline(const po::variables_map& values, Simulate& simulate) {
+  simulate.timeline = values.count("timeline") > 0;
+  for (const char* name : {"timeline-chips", "timeline-limit", "timeline-gzip"}) {
+    if (values.count(name) > 0 && !simulate.timeline)
+      fail(fmt::format("--{} needs --timeline", name));
+  }
+  if (simulate.timeline && simulate.out.empty())
+    fail("--timeline needs --out DIR, where the file goes");
+  if (values.count("timeline-chips") > 0)
+    simulate.timeline_chips = numbers_of(values, "timeline-chips");
+  if (values.count("timeline-limit") > 0)
+    simulate.timeline_limit = number_of(values, "timeline-limit", 1);
+  simulate.timeline_gzip = values.count("timeline-gzip") > 0;
+}
+
 Command parse_simulate(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("help,h", "")("version", "")("quiet,q", "")("no-cache", "");
-  for (const char* name : {"config", "trace", "compile", "format", "out"}) {
+  for (const char* flag :
+       {"help,h", "version", "quiet,q", "timeline", "timeline-gzip", "no-cache"}) {
+    options.add_options()(flag, "");
+  }
+  for (const char* name :
+       {"config", "trace", "compile", "format", "out", "timeline-chips", "timeline-limit"}) {
     options.add_options()(name, po::value<std::string>(), "");
   }
   options.add_options()("set", po::value<Arguments>()->composing(), "");
@@ -133,21 +92,11 @@ Command parse_simulate(const Arguments& arguments) {
   }
   const std::string level = choice(values, "compile", {"stock", "tuned", "ideal"});
   if (!level.empty()) simulate.overrides.push_back("compile.level=" + level);
-  if (values.count("set") > 0) {
-    for (const std::string& set : values["set"].as<Arguments>()) {
-      const std::size_t equals = set.find('=');
-      if (equals == std::string::npos || equals == 0) {
-        fail(
-            fmt::format("--set \"{}\": expected PATH=VALUE, for example --set "
-                        "chip.hbm.bandwidth=\"6.0 TB/s\"",
-                        set));
-      }
-      simulate.overrides.push_back(set);
-    }
-  }
+  for (std::string& set : overrides_of(values)) simulate.overrides.push_back(std::move(set));
   simulate.format = format_of(values);
   simulate.out = text_of(values, "out");
   simulate.quiet = values.count("quiet") > 0;
+  parse_timeline(values, simulate);
   simulate.cache = values.count("no-cache") == 0;
   return simulate;
 }
@@ -238,10 +187,19 @@ std::string version() {
 }
 
 Command parse(const Arguments& arguments) {
+  if (!arguments.empty() &&
+      (arguments.front().ends_with(".json") || arguments.front().ends_with(".trace")))
+    fail(fmt::format("unexpected \"{}\"; files are given as --config FILE and --trace FILE",
+                     arguments.front()));
   if (!arguments.empty() && !arguments.front().empty() && arguments.front().front() != '-') {
-    static const Arguments kCommands = {"trace", "help"};
+    static const Arguments kCommands = {"trace", "config", "help"};
     const std::string& command = arguments.front();
-    if (command == "help") return ShowText{kHelp};
+    if (command == "help") {  // help trace gen llama = trace gen llama --help
+      Arguments rest{arguments.begin() + 1, arguments.end()};
+      rest.emplace_back("--help");
+      return parse(rest);
+    }
+    if (command == "config") return parse_config({arguments.begin() + 1, arguments.end()});
     if (command != "trace") {
       fail(fmt::format("unknown command \"{}\"{}; see trn3sim --help", command,
                        base::did_you_mean(command, kCommands)));

@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line. Boost.Program_options stays in cli.cpp.
+// The command line.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,6 +26,10 @@ struct Simulate {
   Format format = Format::Text;
   std::string out;  // directory; empty: none
   bool quiet = false;
+  bool timeline = false;                     // only with `out`
+  std::vector<std::int64_t> timeline_chips;  // empty: the first few
+  std::optional<std::int64_t> timeline_limit;
+  bool timeline_gzip = false;
   bool cache = true;  // kernel profiles of earlier runs
 };
 
@@ -56,8 +61,31 @@ struct TraceCheck {
   std::string file;
 };
 
-using Command =
-    std::variant<ShowText, Simulate, GenerateLlama, GenerateSynthetic, TraceInfo, TraceCheck>;
+// trn3sim config list
+struct ConfigList {
+  Format format = Format::Text;
+};
+
+// trn3sim config show CONFIG
+struct ConfigShow {
+  std::string config;
+  std::vector<std::string> overrides;  // "path=value", --compile first
+  Format format = Format::Text;
+};
+
+// trn3sim config check FILE
+struct ConfigCheck {
+  std::string file;
+};
+
+// trn3sim config schema chip | system
+struct ConfigSchema {
+  bool chip = false;
+  bool markdown = false;  // the reference of both kinds of files
+};
+
+using Command = std::variant<ShowText, Simulate, GenerateLlama, GenerateSynthetic, TraceInfo,
+                             TraceCheck, ConfigList, ConfigShow, ConfigCheck, ConfigSchema>;
 
 // `arguments` without the program's name. Throws base::UserError (place "command line") with a
 // suggestion for unknown commands and options.

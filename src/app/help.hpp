@@ -15,6 +15,10 @@ Simulate a step
     --compile LEVEL     stock, tuned (default) or ideal; short for --set compile.level=LEVEL
     --format FORMAT     text (default) or json: what goes to standard output
     --out DIR           also write results.json, run_info.json and CSV tables there
+    --timeline          with --out: also timeline.json, what ran when, for ui.perfetto.dev
+    --timeline-chips N,N...   chips in it (default 0,1,2,3)
+    --timeline-limit N  slices in it (default 200000); what ends later is left out
+    --timeline-gzip     write timeline.json.gz instead
     --quiet             no progress on the terminal
     --no-cache          measure every kernel anew, keep nothing for the next run
 
@@ -23,10 +27,18 @@ Make and look at workloads
   trn3sim trace info FILE [--rank N] [--format json]
   trn3sim trace check FILE
 
+Look at machines
+  trn3sim config list
+  trn3sim config show FILE [--set PATH=VALUE] [--format json]
+  trn3sim config check FILE
+  trn3sim config schema chip|system
+
 Files are looked for as given, then in the directories of TRN3SIM_CONFIG_PATH, then among those that
 come with trn3sim (configs/, configs/traces/).
 
 Examples
+  What bounds a small workload on one chip, in a second:
+    trn3sim --config chip1.json --trace residual_add.trace
   Llama-2 7B on 64 chips:
     trn3sim --config ultraserver64.json --trace llama7b.trace
   The same with faster memory, as JSON:
@@ -52,8 +64,14 @@ inline constexpr const char* kTraceHelp = R"(trn3sim trace: make and look at wor
     --format FORMAT     text (default) or json
   trn3sim trace check FILE                      read and check; prints every problem with its line
 
-Example
-  trn3sim trace info llama7b.trace
+Examples
+  What one rank of the main workload does:
+    trn3sim trace info llama7b.trace
+  The smallest workload as text, and whether a changed copy is still right:
+    trn3sim trace gen residual_add -o my.trace
+    trn3sim trace check my.trace
+
+The format is described in docs/trace_format.md.
 )";
 
 inline constexpr const char* kLlamaHelp =
@@ -72,9 +90,12 @@ inline constexpr const char* kLlamaHelp =
     --overlap-grad-reduce    reduce gradients during the last backward pass
     -o, --output FILE   "-" is standard output
 
-Example: the trace of the main example
-  trn3sim trace gen llama --preset llama2-7b --seq 4096 --gbs 1024 --mbs 1 --tp 4 --dp 64 \
-    --rank-unit logical_core -o llama7b.trace
+Examples
+  The trace of the main example:
+    trn3sim trace gen llama --preset llama2-7b --seq 4096 --gbs 1024 --mbs 1 --tp 4 --dp 64 \
+      --rank-unit logical_core -o llama7b.trace
+  Two layers of it for one chip, to try things quickly:
+    trn3sim trace gen llama --preset llama2-7b --layers 2 --gbs 2 --tp 4 --dp 1 -o small.trace
 )";
 
 }  // namespace trn3sim::app

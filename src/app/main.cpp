@@ -18,6 +18,7 @@
 #include "trn3sim/trace/program.hpp"
 
 #include "app/cli.hpp"
+#include "app/config_commands.hpp"
 #include "app/exit_code.hpp"
 #include "app/output.hpp"
 #include "app/progress.hpp"
@@ -31,9 +32,10 @@ namespace {
 
 // Writes the files, then the report; returns the exit code.
 int report_run(const Simulate& options, const config::RunSpec& run, const stats::Results& results,
-               const stats::RunInfo& info) {
+               const stats::RunInfo& info, const stats::Timeline& timeline) {
   const report::Summary summary = report::summarise(results);
-  if (!options.out.empty()) report::write_files(options.out, results, info);
+  if (!options.out.empty())
+    report::write_files(options.out, results, info, options.timeline ? &timeline : nullptr);
   const report::TextContext context{run.system.chip.energy.tdp, version()};
   print(options.format == Format::Json ? report::to_json(summary, results)
                                        : report::to_text(summary, results, context));
@@ -44,6 +46,20 @@ int report_run(const Simulate& options, const config::RunSpec& run, const stats:
   return kBug;
 }
 
+stats::TimelineSpec timeline_spec(const Simulate& options, std::int64_t chips) {
+  stats::TimelineSpec spec;
+  if (!options.timeline_chips.empty()) spec.chips = options.timeline_chips;
+  if (options.timeline_limit) spec.limit = *options.timeline_limit;
+  spec.gzip = options.timeline_gzip;
+  for (const std::int64_t chip : options.timeline_chips) {
+    if (chip < chips) continue;
+    throw base::UserError(
+        "--timeline-chips",
+        fmt::format("there is no chip {}; {} has chips 0 to {}", chip, options.config, chips - 1));
+  }
+  return spec;
+}
+
 int simulate(const Simulate& options) {
   const config::RunSpec run = config::load_run(options.config, options.overrides);
   const topology::Graph graph = topology::build(run.system);
@@ -51,7 +67,9 @@ int simulate(const Simulate& options) {
   const compile::Plan plan = compile::place(program, graph, run);
   if (!options.out.empty()) report::check_directory(options.out);
 
+  stats::Timeline timeline(timeline_spec(options, graph.chips()));
   sim::Simulation machine(run, graph, program, plan);
+  if (options.timeline) machine.record(timeline);
   const std::unique_ptr<Progress> progress = options.quiet ? nullptr : terminal_progress();
   if (progress) machine.on_progress([&](const sim::Progress& p) { progress->update(p); });
   if (const auto cache = sim::profile_cache_directory(); cache && options.cache)
@@ -60,7 +78,7 @@ int simulate(const Simulate& options) {
   if (progress) progress->finish();
   if (!machine.cache_problem().empty())
     spdlog::warn("the cache of kernel profiles is not used: {}", machine.cache_problem());
-  return report_run(options, run, results, machine.info());
+  return report_run(options, run, results, machine.info(), timeline);
 }
 
 // What sc_main() is to do; SystemC hands it no context.
@@ -101,6 +119,10 @@ int run(const Command& command) {
     return generate_synthetic(*options);
   if (const auto* options = std::get_if<TraceInfo>(&command)) return trace_info(*options);
   if (const auto* options = std::get_if<TraceCheck>(&command)) return trace_check(*options);
+  if (const auto* options = std::get_if<ConfigList>(&command)) return config_list(*options);
+  if (const auto* options = std::get_if<ConfigShow>(&command)) return config_show(*options);
+  if (const auto* options = std::get_if<ConfigCheck>(&command)) return config_check(*options);
+  if (const auto* options = std::get_if<ConfigSchema>(&command)) return config_schema(*options);
   return start_systemc(std::get<Simulate>(command));
 }
 

@@ -19,11 +19,15 @@ constexpr std::array<Format, kDTypes> kFormats = {{{"fp32", 32, false},
                                                    {"mxfp4", 4, true}}};
 constexpr std::int64_t kScaleBlock = 32;
 
-const Format& format_of(DType t) { return kFormats[static_cast<std::size_t>(t)]; }
+const Format& format_of(DType t) {
+  return kFormats[static_cast<std::size_t>(t)];
+}
 
 }  // namespace
 
-std::string_view name(DType t) { return format_of(t).name; }
+std::string_view name(DType t) {
+  return format_of(t).name;
+}
 
 std::optional<DType> dtype_from(std::string_view text) {
   for (std::size_t i = 0; i < kDTypes; ++i)
@@ -37,7 +41,9 @@ std::vector<std::string> dtype_names() {
   return names;
 }
 
-int element_bits(DType t) { return format_of(t).bits; }
+int element_bits(DType t) {
+  return format_of(t).bits;
+}
 
 std::int64_t storage_bytes(DType t, std::int64_t elements) {
   const Format& f = format_of(t);

@@ -20,7 +20,8 @@ int Mesh::axis(std::string_view name) const {
 
 std::int64_t Mesh::stride(int axis) const {
   std::int64_t s = 1;
-  for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < axes_.size(); ++i) s *= axes_[i].size;
+  for (std::size_t i = static_cast<std::size_t>(axis) + 1; i < axes_.size(); ++i)
+    s *= axes_[i].size;
   return s;
 }
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/base/sha256.hpp"
 
-#include <openssl/evp.h>
-
 #include <array>
 
 #include "trn3sim/base/error.hpp"
+
+#include <openssl/evp.h>
 
 namespace trn3sim::base {
 

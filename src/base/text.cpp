@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/base/text.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
+
+#include <fmt/format.h>
 
 namespace trn3sim::base {
 namespace {
@@ -48,7 +48,8 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
 }
 
 std::string format_si(double value, std::string_view unit) {
-  static constexpr std::array<std::string_view, 11> kPrefix = {"f", "p", "n", "u", "m", "", "k", "M", "G", "T", "P"};
+  static constexpr std::array<std::string_view, 11> kPrefix = {"f", "p", "n", "u", "m", "",
+                                                               "k", "M", "G", "T", "P"};
   if (value == 0 || !std::isfinite(value)) return fmt::format("{} {}", value, unit);
   int index = 5;
   double scaled = value;
@@ -65,12 +66,21 @@ std::string format_si(double value, std::string_view unit) {
     scaled /= 1000;
     return fmt::format("{:.{}f} E{}", scaled, 2, unit);
   }
-  return fmt::format("{:.{}f} {}{}", scaled, decimals, kPrefix[static_cast<std::size_t>(index)], unit);
+  return fmt::format("{:.{}f} {}{}", scaled, decimals, kPrefix[static_cast<std::size_t>(index)],
+                     unit);
 }
 
-std::string format_time(Time t) { return format_si(to_seconds(t), "s"); }
-std::string format_bytes(Bytes b) { return format_si(static_cast<double>(b.count()), "B"); }
-std::string format_rate(Rate r) { return format_si(static_cast<double>(r.count()), "B/s"); }
-std::string format_energy(Energy e) { return format_si(to_joules(e), "J"); }
+std::string format_time(Time t) {
+  return format_si(to_seconds(t), "s");
+}
+std::string format_bytes(Bytes b) {
+  return format_si(static_cast<double>(b.count()), "B");
+}
+std::string format_rate(Rate r) {
+  return format_si(static_cast<double>(r.count()), "B/s");
+}
+std::string format_energy(Energy e) {
+  return format_si(to_joules(e), "J");
+}
 
 }  // namespace trn3sim::base

@@ -11,10 +11,12 @@ namespace {
 
 using trace::CollectiveKind;
 
-constexpr std::int64_t kBroadcastChunks = 8;   // pipeline depth of a ring broadcast
-constexpr std::int64_t kBarrierBytes = 4;      // one semaphore write
+constexpr std::int64_t kBroadcastChunks = 8;  // pipeline depth of a ring broadcast
+constexpr std::int64_t kBarrierBytes = 4;     // one semaphore write
 
-std::int64_t ceil_ratio(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t ceil_ratio(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
 
 CollectiveProgram ring(std::int64_t steps, std::int64_t reduce_steps, std::int64_t bytes) {
   CollectiveProgram p;
@@ -45,11 +47,16 @@ CollectiveProgram collective_program(const trace::Collective& c, std::int64_t n,
     return p;
   }
   switch (c.kind) {
-    case CollectiveKind::AllReduce: return ring(2 * (n - 1), n - 1, ceil_ratio(c.in, n));
-    case CollectiveKind::AllGather: return ring(n - 1, 0, c.in);
-    case CollectiveKind::ReduceScatter: return ring(n - 1, n - 1, c.out);
-    case CollectiveKind::Barrier: return ring(2 * (n - 1), n - 1, kBarrierBytes);
-    case CollectiveKind::Broadcast: return broadcast(c.in, n, position);
+    case CollectiveKind::AllReduce:
+      return ring(2 * (n - 1), n - 1, ceil_ratio(c.in, n));
+    case CollectiveKind::AllGather:
+      return ring(n - 1, 0, c.in);
+    case CollectiveKind::ReduceScatter:
+      return ring(n - 1, n - 1, c.out);
+    case CollectiveKind::Barrier:
+      return ring(2 * (n - 1), n - 1, kBarrierBytes);
+    case CollectiveKind::Broadcast:
+      return broadcast(c.in, n, position);
     case CollectiveKind::AllToAll: {
       CollectiveProgram p = ring(n - 1, 0, c.in / n);
       p.algorithm = "pairwise";
@@ -60,7 +67,9 @@ CollectiveProgram collective_program(const trace::Collective& c, std::int64_t n,
   TRN3SIM_CHECK(false, "unknown collective kind");
 }
 
-std::int64_t send_hbm_bytes(const CollectiveProgram& p) { return p.bytes.count(); }
+std::int64_t send_hbm_bytes(const CollectiveProgram& p) {
+  return p.bytes.count();
+}
 
 std::int64_t receive_hbm_read_bytes(const CollectiveProgram& p, bool reduce) {
   return reduce ? p.bytes.count() : 0;
@@ -89,7 +98,8 @@ base::Time least_time(const CollectiveProgram& p, const GroupPlan& group,
       for (const topology::Route& route : r.hops) consider(route);
   }
   const std::int64_t steps = std::max<std::int64_t>(p.receives, 1);
-  const base::Time between = chip.dma.completion + chip.dma.start_latency + chip.collectives.step_overhead;
+  const base::Time between =
+      chip.dma.completion + chip.dma.start_latency + chip.collectives.step_overhead;
   return chip.collectives.start_overhead + chip.dma.start_latency + hop * steps +
          between * (steps - 1) + chip.dma.completion;
 }

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lower.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
 #include "trn3sim/base/text.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::compile {
 namespace {
@@ -17,16 +17,24 @@ using trace::Op;
 
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;  // HBM traffic of one piece
 
-std::int64_t share(std::int64_t n, std::int64_t parts) { return (n + parts - 1) / parts; }
+std::int64_t share(std::int64_t n, std::int64_t parts) {
+  return (n + parts - 1) / parts;
+}
 
 std::string_view kind_name(trace::CollectiveKind kind) {
   switch (kind) {
-    case trace::CollectiveKind::AllReduce: return "all_reduce";
-    case trace::CollectiveKind::AllGather: return "all_gather";
-    case trace::CollectiveKind::ReduceScatter: return "reduce_scatter";
-    case trace::CollectiveKind::AllToAll: return "all_to_all";
-    case trace::CollectiveKind::Broadcast: return "broadcast";
-    case trace::CollectiveKind::Barrier: return "barrier";
+    case trace::CollectiveKind::AllReduce:
+      return "all_reduce";
+    case trace::CollectiveKind::AllGather:
+      return "all_gather";
+    case trace::CollectiveKind::ReduceScatter:
+      return "reduce_scatter";
+    case trace::CollectiveKind::AllToAll:
+      return "all_to_all";
+    case trace::CollectiveKind::Broadcast:
+      return "broadcast";
+    case trace::CollectiveKind::Barrier:
+      return "barrier";
   }
   return "?";
 }
@@ -69,7 +77,9 @@ class Lowering {
     if (!matmul || rates[static_cast<std::size_t>(t)] > 0) return true;
     std::string known;
     for (std::size_t i = 0; i < base::kDTypes; ++i)
-      if (rates[i] > 0) known += std::string(known.empty() ? "" : ", ") + std::string(base::name(static_cast<DType>(i)));
+      if (rates[i] > 0)
+        known +=
+            std::string(known.empty() ? "" : ", ") + std::string(base::name(static_cast<DType>(i)));
     problems_.add(place(op), fmt::format("{} cannot multiply {}; it has {}", run_.system.chip.name,
                                          base::name(t), known));
     return false;
@@ -110,9 +120,12 @@ class Lowering {
     spec.n = g.n;
     spec.k = g.k;
     spec.batch = g.batch;
-    if (g.batch % stacks == 0) spec.batch = g.batch / stacks;
-    else if (g.n >= g.m) spec.n = share(g.n, stacks);
-    else spec.m = share(g.m, stacks);
+    if (g.batch % stacks == 0)
+      spec.batch = g.batch / stacks;
+    else if (g.n >= g.m)
+      spec.n = share(g.n, stacks);
+    else
+      spec.m = share(g.m, stacks);
     spec.in = dtype(g.dtype);
     spec.out = g.out.value_or(spec.in);
     spec.accumulate = g.accumulate;
@@ -190,13 +203,15 @@ class Lowering {
   }
 
   std::int32_t kernel_index(const KernelSpec& spec) {
-    const auto [it, added] = kernels_.try_emplace(spec, static_cast<std::int32_t>(plan_.kernels.size()));
+    const auto [it, added] =
+        kernels_.try_emplace(spec, static_cast<std::int32_t>(plan_.kernels.size()));
     if (added) plan_.kernels.push_back(spec);
     return it->second;
   }
 
   std::int32_t label_index(const std::string& text) {
-    const auto [it, added] = labels_.try_emplace(text, static_cast<std::int32_t>(plan_.labels.size()));
+    const auto [it, added] =
+        labels_.try_emplace(text, static_cast<std::int32_t>(plan_.labels.size()));
     if (added) plan_.labels.push_back(text);
     return it->second;
   }

@@ -4,13 +4,15 @@
 // Checks of who talks to whom, before anything runs.
 #pragma once
 
-#include "rings.hpp"
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/compile/plan.hpp"
 
+#include "rings.hpp"
+
 namespace trn3sim::compile {
 
-// Fills Plan::message_routes for every send and recv. A peer outside the mesh, or itself, is a problem.
+// Fills Plan::message_routes for every send and recv. A peer outside the mesh, or itself, is a
+// problem.
 void route_messages(const trace::Program& program, RouteCache& routes, Plan& plan,
                     base::Problems& problems);
 

@@ -1,33 +1,39 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/base/text.hpp"
+#include "trn3sim/compile/plan.hpp"
 
 #include "lower.hpp"
 #include "messages.hpp"
 #include "rings.hpp"
-#include "trn3sim/base/error.hpp"
-#include "trn3sim/base/text.hpp"
-#include "trn3sim/compile/plan.hpp"
+#include <fmt/format.h>
 
 namespace trn3sim::compile {
 namespace {
 
 std::string_view unit_name(base::RankUnit unit) {
   switch (unit) {
-    case base::RankUnit::Chip: return "chip";
-    case base::RankUnit::LogicalCore: return "logical_core";
-    case base::RankUnit::Core: return "core";
+    case base::RankUnit::Chip:
+      return "chip";
+    case base::RankUnit::LogicalCore:
+      return "logical_core";
+    case base::RankUnit::Core:
+      return "core";
   }
   return "?";
 }
 
 std::int64_t ranks_per_chip(const config::ChipSpec& chip, base::RankUnit unit) {
   switch (unit) {
-    case base::RankUnit::Chip: return 1;
-    case base::RankUnit::LogicalCore: return chip.stacks;
-    case base::RankUnit::Core: return chip.cores;
+    case base::RankUnit::Chip:
+      return 1;
+    case base::RankUnit::LogicalCore:
+      return chip.stacks;
+    case base::RankUnit::Core:
+      return chip.cores;
   }
   return 0;
 }
@@ -60,11 +66,13 @@ void check_memory(const trace::Program& program, const config::RunSpec& run, con
     const std::int64_t need = trace::peak_memory_bytes(program, static_cast<std::int64_t>(r));
     const std::int64_t have = rank_capacity(plan.places[r], unit, run.system.chip);
     if (need <= have) continue;
-    problems.add(program.file.string(),
-                 fmt::format("does not fit in HBM: rank {} needs {} ({} bytes) but a {} of {} has {} "
-                             "({} bytes); use more ranks per model (larger tp, pp or dp) or a smaller micro-batch",
-                             r, base::format_bytes(base::Bytes(need)), need, unit_name(unit),
-                             run.system.chip.name, base::format_bytes(base::Bytes(have)), have));
+    problems.add(
+        program.file.string(),
+        fmt::format(
+            "does not fit in HBM: rank {} needs {} ({} bytes) but a {} of {} has {} "
+            "({} bytes); use more ranks per model (larger tp, pp or dp) or a smaller micro-batch",
+            r, base::format_bytes(base::Bytes(need)), need, unit_name(unit), run.system.chip.name,
+            base::format_bytes(base::Bytes(have)), have));
     return;  // one rank tells it all
   }
 }
@@ -73,7 +81,8 @@ bool uses_pairs(const trace::Program& program, const std::string& group) {
   for (const trace::Block& block : program.blocks)
     for (const trace::Op& op : block.ops) {
       const auto* c = std::get_if<trace::Collective>(&op.body);
-      if (c != nullptr && c->group == group && c->kind == trace::CollectiveKind::AllToAll) return true;
+      if (c != nullptr && c->group == group && c->kind == trace::CollectiveKind::AllToAll)
+        return true;
     }
   return false;
 }
@@ -86,7 +95,8 @@ GroupSet make_groups(const trace::Program& program, const trace::Collective& c) 
   set.position_of_rank.resize(ranks);
   for (std::vector<std::int64_t>& members : program.header.mesh.groups(c.axes)) {
     for (std::size_t i = 0; i < members.size(); ++i) {
-      set.group_of_rank[static_cast<std::size_t>(members[i])] = static_cast<std::int32_t>(set.groups.size());
+      set.group_of_rank[static_cast<std::size_t>(members[i])] =
+          static_cast<std::int32_t>(set.groups.size());
       set.position_of_rank[static_cast<std::size_t>(members[i])] = static_cast<std::int32_t>(i);
     }
     GroupPlan plan;
@@ -114,7 +124,8 @@ void make_group_sets(const trace::Program& program, RouteCache& routes, Plan& pl
 
 }  // namespace
 
-Plan place(const trace::Program& program, const topology::Graph& graph, const config::RunSpec& run) {
+Plan place(const trace::Program& program, const topology::Graph& graph,
+           const config::RunSpec& run) {
   const config::ChipSpec& chip = run.system.chip;
   const base::RankUnit unit = program.header.rank_unit;
   const std::int64_t ranks = program.header.mesh.ranks();
@@ -122,10 +133,11 @@ Plan place(const trace::Program& program, const topology::Graph& graph, const co
   if (ranks > room)
     throw base::UserError(
         program.file.string() + ":1",
-        fmt::format("the trace has {} ranks, each a {}, but {} has {} chip{} with {} each = {}; use a "
-                    "larger system or a trace for {} ranks",
-                    ranks, unit_name(unit), run.config_file.filename().string(), graph.chips(),
-                    graph.chips() == 1 ? "" : "s", ranks_per_chip(chip, unit), room, room));
+        fmt::format(
+            "the trace has {} ranks, each a {}, but {} has {} chip{} with {} each = {}; use a "
+            "larger system or a trace for {} ranks",
+            ranks, unit_name(unit), run.config_file.filename().string(), graph.chips(),
+            graph.chips() == 1 ? "" : "s", ranks_per_chip(chip, unit), room, room));
   Plan plan;
   for (std::int64_t r = 0; r < ranks; ++r) plan.places.push_back(place_of(r, unit, chip, graph));
   base::Problems problems;

@@ -54,6 +54,7 @@ void name_worst_links(GroupSet& set, const topology::Graph& graph) {
     for (const Ring& ring : g.rings)
       for (const Route& hop : ring.hops)
         for (topology::LinkId id : hop) ++rings_over[static_cast<std::size_t>(id)];
+  std::int64_t worst = INT64_MAX;
   for (GroupPlan& g : set.groups) {
     std::int64_t least = INT64_MAX;
     for (const Ring& ring : g.rings)
@@ -65,6 +66,10 @@ void name_worst_links(GroupSet& set, const topology::Graph& graph) {
           least = share;
           g.worst_link = graph.link(id).name;
         }
+    if (least < worst) {
+      worst = least;
+      set.worst_link = g.worst_link;
+    }
   }
 }
 
@@ -75,8 +80,8 @@ const Route& RouteCache::route(NodeId from, NodeId to) {
   if (it == from_.end()) it = from_.emplace(from, graph_.routes_from(from)).first;
   const Route& found = it->second[static_cast<std::size_t>(to)];
   if (found.empty() && from != to)
-    throw base::UserError("topology", "no route from " + graph_.node(from).name + " to " +
-                                          graph_.node(to).name);
+    throw base::UserError(
+        "topology", "no route from " + graph_.node(from).name + " to " + graph_.node(to).name);
   return found;
 }
 

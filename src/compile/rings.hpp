@@ -25,8 +25,8 @@ class RouteCache {
   std::map<topology::NodeId, std::vector<topology::Route>> from_;
 };
 
-// Embeds one ring per group of a set. A tour starts at member g x n / groups of group g, so that the
-// groups leave a rack over different links, and always goes on to the nearest member not yet
+// Embeds one ring per group of a set. A tour starts at member g x n / groups of group g, so that
+// the groups leave a rack over different links, and always goes on to the nearest member not yet
 // visited: least time for 1 MiB over the route, then nearest position, then the lower one. Every
 // other group runs its tour backwards, so that both directions of the links are used. Fills
 // worst_link with the link whose bandwidth per crossing ring is least.

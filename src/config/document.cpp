@@ -3,8 +3,10 @@
 #include "config/document.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include "trn3sim/base/text.hpp"
@@ -13,6 +15,9 @@
 
 namespace trn3sim::config {
 namespace {
+
+constexpr std::size_t kFileMax = std::size_t{256} << 20U;
+constexpr std::size_t kDepthMax = 64;  // a system needs 6
 
 const std::vector<std::string>& roots() {
   static const std::vector<std::string> kRoots = {"chip", "fabric", "name", "compile", "run"};
@@ -86,6 +91,21 @@ bool is_utf8(const std::string& text) {
   }
 }
 
+// The item of `list` that keys[at] of an override names; nothing, and a problem, if there is none.
+Json* item(Json& list, const Override& change, std::size_t at, const std::string& walked,
+           base::Problems& problems) {
+  std::size_t index = 0;
+  const std::string& key = change.keys[at];
+  const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+  if (error == std::errc() && end == key.data() + key.size() && index < list.size())
+    return &list[index];
+  problems.add(change.place(),
+               list.empty() ? fmt::format("{} is empty, it has no item \"{}\"", walked, key)
+                            : fmt::format("{} is a list: expected an item from 0 to {}, got \"{}\"",
+                                          walked, list.size() - 1, key));
+  return nullptr;
+}
+
 }  // namespace
 
 std::string shown(const Json& value) {
@@ -100,7 +120,33 @@ bool is_long_leaf(const Json& value) {
   return value.is_object() && value.contains("value");
 }
 
+std::size_t too_deep(std::string_view text) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kDepthMax) return i + 1;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return 0;
+}
+
 Json parse_document(const std::string& text, const std::string& label) {
+  if (text.find('\0') != std::string::npos)
+    throw base::UserError(label, "holds NUL bytes: binary data or UTF-16; expected JSON in UTF-8");
+  if (const std::size_t byte = too_deep(text); byte > 0)
+    throw base::UserError(fmt::format("{}:{}", label, line_and_column(text, byte)),
+                          fmt::format("objects and lists nest more than {} deep", kDepthMax));
   DuplicateKeys duplicates(label);
   Json document;
   try {
@@ -121,8 +167,19 @@ Json parse_document(const std::string& text, const std::string& label) {
 
 Json load_document(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw base::UserError(path.string(), "cannot be opened for reading");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file)
+    throw base::UserError(path.string(),
+                          fmt::format("cannot be opened for reading: {}", std::strerror(errno)));
+  std::string text;
+  std::vector<char> piece(1U << 16U);
+  while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())), file.gcount() > 0) {
+    text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kFileMax)
+      throw base::UserError(path.string(),
+                            fmt::format("longer than {} MiB, which no configuration needs; is this "
+                                        "the right file?",
+                                        kFileMax >> 20U));
+  }
   if (file.bad()) throw base::UserError(path.string(), "cannot be read");
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
     throw base::UserError(path.string(), "the file is empty; expected a JSON object");
@@ -150,6 +207,12 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& texts,
       change.keys.push_back(change.path.substr(begin, dot - begin));
       begin = dot + 1;
     }
+    if (std::find(change.keys.begin(), change.keys.end(), "") != change.keys.end()) {
+      problems.add(change.place(),
+                   "a name of the path is empty; expected names with single dots "
+                   "between them, such as chip.hbm.bandwidth");
+      continue;
+    }
     if (std::find(roots().begin(), roots().end(), change.keys[0]) == roots().end()) {
       problems.add(change.place(), fmt::format("unknown path \"{}\"; it starts with one of {}{}",
                                                change.path, fmt::join(roots(), ", "),
@@ -173,6 +236,12 @@ void apply_override(Json& document, const Override& change, std::size_t from,
   for (std::size_t i = 0; i < from; ++i) walked += (i == 0 ? "" : ".") + change.keys[i];
   for (std::size_t i = from; i < change.keys.size(); ++i) {
     if (node->is_null()) *node = Json::object();
+    if (node->is_array()) {
+      node = item(*node, change, i, walked, problems);
+      if (node == nullptr) return;
+      walked += "." + change.keys[i];
+      continue;
+    }
     if (!node->is_object() || is_long_leaf(*node)) {
       problems.add(change.place(),
                    fmt::format("{} is a single value, it has no \"{}\"", walked, change.keys[i]));

@@ -17,10 +17,14 @@ namespace trn3sim::config {
 
 using Json = nlohmann::json;  // objects keep their keys sorted
 
-// Parses a file whose top is an object. Throws base::UserError: unreadable, not JSON (with line and
-// column) or duplicate keys (all of them).
+// Parses a file whose top is an object. Throws base::UserError: unreadable, too long, binary,
+// nested too deep, not JSON (with line and column) or duplicate keys (all of them).
 Json load_document(const std::filesystem::path& path);
 Json parse_document(const std::string& text, const std::string& label);
+
+// Where JSON text nests deeper than any configuration, counted from 1; 0 if nowhere. Deep values
+// would exhaust the stack when copied.
+std::size_t too_deep(std::string_view text);
 
 // One `--set path=value`.
 struct Override {

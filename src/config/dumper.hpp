@@ -36,6 +36,24 @@ class Dumper {
              std::string_view) {
     put(key, value);
   }
+  void counts(std::string_view key, const std::vector<std::int64_t>& values, std::int64_t,
+              std::int64_t, std::int64_t, std::string_view) {
+    put(key, values);
+  }
+  template <class S>
+  void list(std::string_view key, std::vector<S>& specs, std::int64_t, std::string_view /*doc*/) {
+    Json& items = out_[std::string(key)] = Json::array();
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      items.emplace_back();
+      Dumper dumper(items.back(), fmt::format("{}.{}", dotted(key), i), provenance_);
+      describe(dumper, specs[i]);
+    }
+  }
+  template <class S>
+  void optional_list(std::string_view key, std::vector<S>& specs, std::int64_t most,
+                     std::string_view doc) {
+    list(key, specs, most, doc);
+  }
   void number(std::string_view key, double value, double, double, std::string_view) {
     put(key, value);
   }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <system_error>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"
+#include "trn3sim/config/catalog.hpp"
 #include "trn3sim/config/run_spec.hpp"
 
 #include <fmt/format.h>
@@ -27,14 +29,23 @@ bool folder_exists(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-// Names of the files in `directory`, sorted; with the extension of `like` if it has one.
-std::vector<std::string> names_in(const fs::path& directory, const fs::path& like) {
+// Whether a file of this name may be a file of kind `what`; hidden files never are.
+bool fits(const std::string& name, const std::string& what) {
+  static const std::vector<std::string> kTraces = {".trace", ".trace.gz", ".trace.zst"};
+  static const std::vector<std::string> kDocuments = {".json"};
+  if (name.starts_with('.')) return false;
+  const std::vector<std::string>& endings = what == "trace" ? kTraces : kDocuments;
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](const std::string& ending) { return name.ends_with(ending); });
+}
+
+// Names of the files of kind `what` in `directory`, sorted.
+std::vector<std::string> names_in(const fs::path& directory, const std::string& what) {
   std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    if (!is_file(it->path())) continue;
-    if (!like.extension().empty() && it->path().extension() != like.extension()) continue;
-    names.push_back(it->path().filename().string());
+    std::string name = it->path().filename().string();
+    if (is_file(it->path()) && fits(name, what)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -48,13 +59,15 @@ std::string not_found(const fs::path& name, const std::string& what,
   for (std::size_t i = 0; i < looked.size(); ++i) {
     text += fmt::format("{} {}", i == 0 ? "" : ",", looked[i].string());
     for (std::string& found :
-         names_in(looked[i].parent_path().empty() ? "." : looked[i].parent_path(), name))
+         names_in(looked[i].parent_path().empty() ? "." : looked[i].parent_path(), what))
       if (std::find(near.begin(), near.end(), found) == near.end())
         near.push_back(std::move(found));
   }
+  if (what == "configuration" && fits(name.filename().string(), "trace"))
+    return text + "; this is the name of a workload: --trace FILE, trn3sim trace check FILE";
   std::string hint = base::did_you_mean(name.filename().string(), near);
   for (const std::string& found : near)
-    if (fs::path(found).stem() == name.filename())
+    if (found.starts_with(name.filename().string() + "."))
       hint = fmt::format("; did you mean \"{}\"?", found);
   if (!hint.empty() || near.empty()) return text + hint;
   constexpr std::size_t kShown = 8;
@@ -63,6 +76,11 @@ std::string not_found(const fs::path& name, const std::string& what,
     text += fmt::format("{} {}", i == 0 ? "" : ",", near[i]);
   return near.size() > kShown ? text + ", ..." : text;
 }
+
+// A folder of a directory of the search path and how its files are named.
+struct Subfolder {
+  std::string folder, prefix;
+};
 
 }  // namespace
 
@@ -111,6 +129,26 @@ fs::path find_file(const std::string& name, const std::string& what, const std::
   if (folder_exists(given))
     throw base::UserError(place, fmt::format("is a directory, not a {} file", what));
   throw base::UserError(place, not_found(given, what, looked));
+}
+
+static std::vector<FoundFile> list_files(const std::string& what,
+                                         const std::vector<Subfolder>& subfolders) {
+  std::map<std::string, fs::path> found;
+  for (const fs::path& directory : config_directories())
+    for (const Subfolder& sub : subfolders)
+      for (const std::string& name : names_in(directory / sub.folder, what))
+        found.emplace(sub.prefix + name, (directory / sub.folder / name).lexically_normal());
+  std::vector<FoundFile> files;
+  for (auto& [name, path] : found) files.push_back({name, std::move(path)});
+  return files;
+}
+
+std::vector<FoundFile> list_configurations() {
+  return list_files("configuration", {{"", ""}, {"chips", "chips/"}});
+}
+
+std::vector<FoundFile> list_traces() {
+  return list_files("trace", {{"traces", ""}, {"", ""}});
 }
 
 std::filesystem::path find_trace(const std::string& name) {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/config/catalog.hpp"
 #include "trn3sim/config/chip_describe.hpp"
 #include "trn3sim/config/run_spec.hpp"
 #include "trn3sim/config/system_describe.hpp"
@@ -78,13 +79,14 @@ void read_system(const Json& document, const fs::path& file, RunSpec& run, ReadS
   Reader reader(document, {file.string(), "", "", false}, state);
   reader.known("kind");
   reader.known("chip");
-  reader.text("name", run.system.name, "name in reports");
-  reader.section("fabric", run.system.fabric, "links between the chips");
-  reader.optional_section("compile", run.compile, true, "compilation switches");
-  RunOptions options;
-  reader.optional_section("run", options, true, "run options");
-  run.seed = options.seed;
-  run.shuffle = options.shuffle;
+  SystemFile read;
+  describe(reader, read);
+  run.system.name = read.name;
+  run.system.fabric = read.fabric;
+  run.compile = read.compile;
+  run.seed = read.run.seed;
+  run.shuffle = read.run.shuffle;
+  run.fast_forward = read.run.fast_forward;
   reader.finish();
 }
 
@@ -92,14 +94,32 @@ std::string dump(RunSpec& run, const std::map<std::string, Provenance>& provenan
   Json out;
   Dumper dumper(out, "", provenance);
   out["kind"] = "system";
-  dumper.text("name", run.system.name, "");
+  SystemFile file{run.system.name, run.system.fabric, run.compile, {run.seed, run.shuffle, run.fast_forward}};
+  describe(dumper, file);
   dumper.section("chip", run.system.chip, "");
   out["chip"]["kind"] = "chip";
-  dumper.section("fabric", run.system.fabric, "");
-  dumper.section("compile", run.compile, "");
-  RunOptions options{run.seed, run.shuffle};
-  dumper.section("run", options, "");
   return out.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+// The place of a value for messages: the override that set it, or its file and pointer.
+PlaceOf places(const ReadState& state, const std::string& system_file, const ChipDocument& chip) {
+  return [&state, system_file, &chip](const std::vector<std::string>& keys) {
+    std::string place;  // the last one wins
+    for (const Override& change : state.overrides)
+      if (change.keys == keys) place = change.place();
+    if (!place.empty()) return place;
+    const bool in_chip = keys[0] == "chip";
+    return fmt::format("{}: {}/{}", in_chip ? chip.file : system_file,
+                       in_chip ? chip.pointer : "/" + keys[0],
+                       fmt::join(keys.begin() + 1, keys.end(), "/"));
+  };
+}
+
+void read_chip(const ChipDocument& document, ChipSpec& chip, ReadState& state) {
+  Reader reader(document.object, {document.file, document.pointer, "chip", true}, state);
+  reader.known("kind");
+  describe(reader, chip);
+  reader.finish();
 }
 
 }  // namespace
@@ -118,28 +138,40 @@ RunSpec load_run(const std::string& config, const std::vector<std::string>& over
   apply_overrides(system, chip.object, state);
 
   read_system(system, run.config_file, run, state);
-  if (chip.ok) {
-    Reader reader(chip.object, {chip.file, chip.pointer, "chip", true}, state);
-    reader.known("kind");
-    describe(reader, run.system.chip);
-    reader.finish();
-  }
+  if (chip.ok) read_chip(chip, run.system.chip, state);
   state.problems.throw_if_any();
-  const auto place_of = [&](const std::vector<std::string>& keys) {
-    for (const Override& change : state.overrides)
-      if (change.keys == keys) return change.place();
-    const bool in_chip = keys[0] == "chip";
-    return fmt::format("{}: {}/{}", in_chip ? chip.file : run.config_file.string(),
-                       in_chip ? chip.pointer : "/" + keys[0],
-                       fmt::join(keys.begin() + 1, keys.end(), "/"));
-  };
-  validate(run.system, place_of, state.problems);
+  validate(run.system, places(state, run.config_file.string(), chip), state.problems);
   state.problems.throw_if_any();
 
   for (const auto& [path, from] : state.provenance)
     if (from.confidence == "assumed") run.assumed.push_back({path, from.value, from.source});
   run.resolved_json = dump(run, state.provenance);
   return run;
+}
+
+CheckedFile check_file(const std::string& name) {
+  const fs::path path = find_file(name, "configuration", name, {}, {""});
+  Json document = load_document(path);
+  const auto kind = document.find("kind");
+  if (kind == document.end() || (*kind != "system" && *kind != "chip"))
+    throw base::UserError(
+        path.string() + ": /kind",
+        kind == document.end()
+            ? "required, but missing; expected \"system\" or \"chip\""
+            : fmt::format("expected \"system\" or \"chip\", got {}", shown(*kind)));
+  if (*kind == "system") {
+    const RunSpec run = load_run(name, {});
+    return {path, "system", run.system.name, run.system.chips()};
+  }
+  ReadState state;
+  const ChipDocument chip{std::move(document), path.string(), "", true};
+  SystemSpec system;
+  system.fabric.type = "none";
+  read_chip(chip, system.chip, state);
+  state.problems.throw_if_any();
+  validate(system, places(state, path.string(), chip), state.problems);
+  state.problems.throw_if_any();
+  return {path, "chip", system.chip.name, 1};
 }
 
 }  // namespace trn3sim::config

@@ -38,7 +38,7 @@ template <>
 struct Kind<Bytes> {
   static constexpr Unit kUnits[] = {
       {"B", 1}, {"KiB", 1LL << 10}, {"MiB", 1LL << 20}, {"GiB", 1LL << 30}, {"TiB", 1LL << 40}};
-  static constexpr std::string_view kSample = "24 MiB", kBase = "byte";
+  static constexpr std::string_view kSample = "24 MiB", kBase = "byte", kName = "capacity";
   static constexpr std::int64_t kLimit = 1LL << 50;
 };
 template <>
@@ -49,14 +49,14 @@ struct Kind<Rate> {
                                     {"GB/s", power_of_ten(9)},
                                     {"TB/s", power_of_ten(12)},
                                     {"PB/s", power_of_ten(15)}};
-  static constexpr std::string_view kSample = "4.9 TB/s", kBase = "byte per second";
+  static constexpr std::string_view kSample = "4.9 TB/s", kBase = "byte per second", kName = "rate";
   static constexpr std::int64_t kLimit = power_of_ten(18);
 };
 template <>
 struct Kind<Frequency> {
   static constexpr Unit kUnits[] = {
       {"Hz", 1}, {"kHz", power_of_ten(3)}, {"MHz", power_of_ten(6)}, {"GHz", power_of_ten(9)}};
-  static constexpr std::string_view kSample = "1.4 GHz", kBase = "hertz";
+  static constexpr std::string_view kSample = "1.4 GHz", kBase = "hertz", kName = "frequency";
   static constexpr std::int64_t kLimit = power_of_ten(12);
 };
 template <>
@@ -67,7 +67,7 @@ struct Kind<Time> {
                                     {"us", power_of_ten(9)},
                                     {"ms", power_of_ten(12)},
                                     {"s", power_of_ten(15)}};
-  static constexpr std::string_view kSample = "860 ns", kBase = "femtosecond";
+  static constexpr std::string_view kSample = "860 ns", kBase = "femtosecond", kName = "time";
   static constexpr std::int64_t kLimit = power_of_ten(15);
 };
 template <>
@@ -79,14 +79,14 @@ struct Kind<Energy> {
                                     {"uJ", power_of_ten(12)},
                                     {"mJ", power_of_ten(15)},
                                     {"J", power_of_ten(18)}};
-  static constexpr std::string_view kSample = "0.42 pJ", kBase = "attojoule";
+  static constexpr std::string_view kSample = "0.42 pJ", kBase = "attojoule", kName = "energy";
   static constexpr std::int64_t kLimit = power_of_ten(18);
 };
 template <>
 struct Kind<Power> {
   static constexpr Unit kUnits[] = {
       {"uW", 1}, {"mW", power_of_ten(3)}, {"W", power_of_ten(6)}, {"kW", power_of_ten(9)}};
-  static constexpr std::string_view kSample = "8 W", kBase = "microwatt";
+  static constexpr std::string_view kSample = "8 W", kBase = "microwatt", kName = "power";
   static constexpr std::int64_t kLimit = power_of_ten(12);
 };
 
@@ -99,6 +99,7 @@ struct Decimal {
   Int128 digits = 0;
   int decimals = 0;
   bool ok = false;
+  bool long_number = false;  // more digits than fit
   std::string_view rest;
 };
 
@@ -114,7 +115,10 @@ Decimal split_decimal(std::string_view text) {
   for (; used < text.size(); ++used) {
     const char c = text[used];
     if (is_digit(c)) {
-      if (++digits > kDigitsMax) return d;
+      if (++digits > kDigitsMax) {
+        d.long_number = true;
+        return d;
+      }
       d.digits = d.digits * 10 + (c - '0');
       if (point) ++d.decimals;
     } else if (c == '.' && !point && used > 0) {
@@ -146,6 +150,18 @@ std::string quantity_sample() {
 }
 
 template <class Q>
+std::string quantity_name() {
+  return std::string(Kind<Q>::kName);
+}
+
+template <class Q>
+std::vector<std::string> quantity_units() {
+  std::vector<std::string> names;
+  for (const Unit& unit : Kind<Q>::kUnits) names.emplace_back(unit.name);
+  return names;
+}
+
+template <class Q>
 Q quantity_limit() {
   return Q(static_cast<typename Q::rep>(Kind<Q>::kLimit));
 }
@@ -153,6 +169,7 @@ Q quantity_limit() {
 template <class Q>
 ParsedQuantity<Q> parse_quantity(std::string_view text) {
   const Decimal d = split_decimal(text);
+  if (d.long_number) return QuantityError{fmt::format("a number of at most {} digits", kDigitsMax)};
   if (!d.ok || d.rest.empty()) return QuantityError{quantity_sample<Q>()};
   for (const Unit& unit : Kind<Q>::kUnits) {
     if (d.rest != unit.name) continue;
@@ -191,6 +208,8 @@ std::string quantity_text(Q value) {
 #define TRN3SIM_QUANTITY(Q)                                       \
   template ParsedQuantity<Q> parse_quantity<Q>(std::string_view); \
   template std::string quantity_sample<Q>();                      \
+  template std::string quantity_name<Q>();                        \
+  template std::vector<std::string> quantity_units<Q>();          \
   template std::string quantity_text<Q>(Q);                       \
   template Q quantity_limit<Q>();
 // NOLINTEND(bugprone-macro-parentheses)

@@ -13,10 +13,6 @@
 namespace trn3sim::config {
 namespace {
 
-// "set" marks values of `--set` in the dump of a run.
-constexpr std::array<std::string_view, 6> kConfidences = {"documented",  "measured", "derived",
-                                                          "third_party", "assumed",  "set"};
-
 bool is_confidence(std::string_view text) {
   return std::find(kConfidences.begin(), kConfidences.end(), text) != kConfidences.end();
 }
@@ -82,6 +78,12 @@ std::string Reader::place(std::string_view key) const {
   return fmt::format("{}: {}/{}", origin_.file, origin_.pointer, key);
 }
 
+std::string Reader::item_place(std::string_view key, std::size_t i) const {
+  if (const Override* change = override_at(fmt::format("{}.{}", dotted(key), i)))
+    return change->place();
+  return fmt::format("{}/{}", place(key), i);
+}
+
 void Reader::wrong(const Leaf& found, std::string_view expected, std::string_view hint) {
   state_.problems.add(found.place,
                       fmt::format("expected {}, got {}{}", expected, shown(found.value), hint));
@@ -96,6 +98,23 @@ const Json* Reader::child(std::string_view key, bool required) {
   }
   if (it->is_object()) return &*it;
   wrong({*it, place(key), false}, "an object");
+  return nullptr;
+}
+
+const Json* Reader::array(std::string_view key, std::int64_t least, std::int64_t most) {
+  known_.emplace_back(key);
+  const auto it = object_.find(key);
+  if (it == object_.end()) {
+    if (least > 0) state_.problems.add(place(key), "required, but missing");
+    return nullptr;
+  }
+  const auto fits = [&](std::size_t n) {
+    return n >= static_cast<std::size_t>(least) && n <= static_cast<std::size_t>(most);
+  };
+  if (it->is_array() && fits(it->size())) return &*it;
+  const std::string found = it->is_array() ? fmt::format("{} items", it->size()) : shown(*it);
+  state_.problems.add(
+      place(key), fmt::format("expected a list of {} to {} objects, got {}", least, most, found));
   return nullptr;
 }
 
@@ -176,6 +195,31 @@ void Reader::count(std::string_view key, std::int64_t& value, std::int64_t low, 
   if (huge || read < low || read > high)
     return wrong(*found, fmt::format("a whole number from {} to {}", low, high));
   value = read;
+}
+
+// An override gives the whole list as JSON, "[4, 4]", or one item, dims.0.
+void Reader::counts(std::string_view key, std::vector<std::int64_t>& values, std::int64_t low,
+                    std::int64_t high, std::int64_t most, std::string_view /*doc*/) {
+  std::optional<Leaf> found = leaf(key, Need::Number);
+  if (!found) return;
+  if (found->overridden) {
+    const std::string& text = found->value.get_ref<const std::string&>();
+    Json parsed = too_deep(text) > 0 ? Json() : Json::parse(text, nullptr, false);
+    if (parsed.is_array()) found->value = std::move(parsed);
+  }
+  const Json& list = found->value;
+  if (!list.is_array() || list.empty() || list.size() > static_cast<std::size_t>(most))
+    return wrong(*found, fmt::format("a list of 1 to {} whole numbers", most));
+  std::vector<std::int64_t> read;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Override* change = override_at(fmt::format("{}.{}", dotted(key), i));
+    Leaf item{list[i], item_place(key, i), change != nullptr && list[i].is_string()};
+    item.value = item.scalar();
+    if (!item.value.is_number_integer() || item.value < low || item.value > high)
+      return wrong(item, fmt::format("a whole number from {} to {}", low, high));
+    read.push_back(item.value.get<std::int64_t>());
+  }
+  values = std::move(read);
 }
 
 void Reader::number(std::string_view key, double& value, double low, double high,

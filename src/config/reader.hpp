@@ -6,6 +6,7 @@
 // object may hold "source" and "confidence" for the plain leaves in it and below.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -30,6 +31,9 @@ struct Provenance {
   std::string value;  // as written
 };
 
+// "set" marks values of `--set` in the dump of a run.
+inline constexpr std::array<std::string_view, 6> kConfidences = {
+    "documented", "measured", "derived", "third_party", "assumed", "set"};
 inline constexpr std::string_view kConfidenceNames =
     "documented, measured, derived, third_party or assumed";
 
@@ -66,6 +70,18 @@ class Reader {
 
   void count(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high,
              std::string_view doc);
+  void counts(std::string_view key, std::vector<std::int64_t>& values, std::int64_t low,
+              std::int64_t high, std::int64_t most, std::string_view doc);
+  template <class S>
+  void list(std::string_view key, std::vector<S>& specs, std::int64_t most,
+            std::string_view /*doc*/) {
+    read_list(key, specs, 1, most);
+  }
+  template <class S>
+  void optional_list(std::string_view key, std::vector<S>& specs, std::int64_t most,
+                     std::string_view /*doc*/) {
+    read_list(key, specs, 0, most);
+  }
   void number(std::string_view key, double& value, double low, double high, std::string_view doc);
   void share(std::string_view key, double& value, std::string_view doc);
   void flag(std::string_view key, bool& value, std::string_view doc);
@@ -114,12 +130,35 @@ class Reader {
     describe(reader, spec);
     reader.finish();
   }
+  template <class S>
+  void read_list(std::string_view key, std::vector<S>& specs, std::int64_t least,
+                 std::int64_t most) {
+    const Json* items = array(key, least, most);
+    if (items == nullptr) return;
+    specs.clear();
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      specs.emplace_back();
+      const std::string name = fmt::format("{}/{}", key, i);
+      if (!(*items)[i].is_object()) {
+        wrong({(*items)[i], item_place(key, i), false}, "an object");
+        continue;
+      }
+      Origin origin{origin_.file, fmt::format("{}/{}", origin_.pointer, name),
+                    fmt::format("{}.{}", dotted(key), i), origin_.sources_required};
+      Reader reader((*items)[i], std::move(origin), state_, *this);
+      describe(reader, specs.back());
+      reader.finish();
+    }
+  }
   void read_defaults();
+  // The list at `key`; nothing if it is missing or wrong (then a problem is noted where needed).
+  [[nodiscard]] const Json* array(std::string_view key, std::int64_t least, std::int64_t most);
   [[nodiscard]] const Json* child(std::string_view key, bool required);
   // The leaf at `key`; nothing if it is missing or wrong as a leaf (then a problem is noted).
   [[nodiscard]] std::optional<Leaf> leaf(std::string_view key, Need need);
   void long_leaf(std::string_view key, const Json& written, Provenance& from, bool& ok);
   void note(std::string_view key, Provenance from, Need need);
+  [[nodiscard]] std::string item_place(std::string_view key, std::size_t i) const;
   [[nodiscard]] const Override* override_at(std::string_view path) const;
   [[nodiscard]] std::string unknown_hint(const std::string& key) const;
   [[nodiscard]] std::string dotted(std::string_view key) const;

@@ -2,35 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/validate.hpp"
 
-#include <sstream>
-
 #include "trn3sim/config/quantity_text.hpp"
 
+#include "config/rules.hpp"
 #include <fmt/format.h>
 
 namespace trn3sim::config {
 namespace {
-
-// Adds the problems of broken rules at the places of the values.
-class Rules {
- public:
-  Rules(std::string root, const PlaceOf& place_of, base::Problems& problems)
-      : root_(std::move(root)), place_of_(place_of), problems_(problems) {}
-
-  // `path` is dotted, below the root.
-  void require(bool holds, const std::string& path, const std::string& what) {
-    if (holds) return;
-    std::vector<std::string> keys{root_};
-    std::istringstream stream(path);
-    for (std::string key; std::getline(stream, key, '.');) keys.push_back(key);
-    problems_.add(place_of_(keys), what);
-  }
-
- private:
-  std::string root_;
-  const PlaceOf& place_of_;
-  base::Problems& problems_;
-};
 
 void check_chip(const ChipSpec& chip, Rules& rules) {
   rules.require(chip.cores % chip.stacks == 0, "cores",
@@ -105,22 +83,6 @@ void check_hbm(const ChipSpec& chip, Rules& rules) {
   rules.require(hbm.refresh != "per_bank" || hbm.t_rfc_per_bank < hbm.t_refi, "hbm.t_rfc_per_bank",
                 fmt::format("{} leaves no time within t_refi {}", quantity_text(hbm.t_rfc_per_bank),
                             quantity_text(hbm.t_refi)));
-}
-
-void check_fabric(const FabricSpec& fabric, Rules& rules) {
-  if (fabric.type != "paired_planes") return;
-  rules.require(
-      fabric.chips_per_server % 2 == 0, "chips_per_server",
-      fmt::format("chips come in pairs: expected an even number, got {}", fabric.chips_per_server));
-  const bool whole = fabric.servers % fabric.servers_per_rack == 0;
-  rules.require(whole, "servers",
-                fmt::format("{} servers do not fill racks of {} (servers_per_rack)", fabric.servers,
-                            fabric.servers_per_rack));
-  const std::int64_t racks = fabric.servers / fabric.servers_per_rack;
-  rules.require(
-      !whole || racks <= 2, "servers",
-      fmt::format("{} racks; chips are wired to one partner rack, so expected 1 or 2 racks",
-                  racks));
 }
 
 }  // namespace

@@ -145,4 +145,23 @@ base::Rate ShareModel::granted(Handle handle) const {
   return entries_[static_cast<std::size_t>(handle)].grant;
 }
 
+void ShareModel::fingerprint(base::StateHash& hash, base::Time now) const {
+  hash.add(settled_, now);
+  hash.add(next_end_, now);
+  for (const Entry& e : entries_) {
+    hash.add(e.used ? 1 : 0);
+    if (!e.used) continue;
+    hash.add(static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(e.profile)));
+    hash.add(e.demand.count());
+    hash.add(e.grant.count());
+    hash.add(e.full.count());
+    hash.add(e.work);
+  }
+}
+
+void ShareModel::shift(base::Time delta) {
+  settled_ += delta;
+  if (next_end_ != base::kTimeMax) next_end_ += delta;
+}
+
 }  // namespace trn3sim::models

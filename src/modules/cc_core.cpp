@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/modules/cc_core.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "trn3sim/base/error.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::modules {
 namespace {
@@ -46,7 +46,8 @@ void CcCore::step() {
   const base::Time now = network_.context->now();
   if (now >= armed_for_) armed_for_ = base::kTimeMax;
   for (std::size_t s = 0; s < active_.size(); ++s)
-    if (active_[s].running && !active_[s].begun && active_[s].begin <= now) begin(static_cast<std::int32_t>(s));
+    if (active_[s].running && !active_[s].begun && active_[s].begin <= now)
+      begin(static_cast<std::int32_t>(s));
   arm();
 }
 
@@ -70,13 +71,15 @@ void CcCore::begin(std::int32_t set) {
   const compile::CollectiveProgram& p = a.job.program;
   if (p.sends + p.receives > 0) {
     const bool reduce = p.reduce_receives > 0;
-    base::Rate rate = compile::dma_rate(*network_.chip, network_.plan->places[static_cast<std::size_t>(rank_)], reduce);
+    base::Rate rate = compile::dma_rate(
+        *network_.chip, network_.plan->places[static_cast<std::size_t>(rank_)], reduce);
     std::int64_t to = 0;
     if (p.sends > 0) {
       const topology::Route& route = route_of(a, set, 0, to);
       if (!route.empty()) rate = std::min(rate, network_.graph->bottleneck(route));
     }
-    a.flow = network_.shares[static_cast<std::size_t>(rank_)]->open_flow(base::Rate(rate.count() * touches(a, 0)));
+    a.flow = network_.shares[static_cast<std::size_t>(rank_)]->open_flow(
+        base::Rate(rate.count() * touches(a, 0)));
   }
   std::vector<Early>& early = early_[static_cast<std::size_t>(set)];
   for (auto it = early.begin(); it != early.end(); ++it) {
@@ -145,9 +148,13 @@ void CcCore::delivered(const Message& m) {
   counts_.hbm_write_bytes += m.bytes.count();
   if (m.set == kPointToPoint) {
     network_.cores[static_cast<std::size_t>(m.from)]->end_.transfer_ended(m.queue);
-    const auto box = std::find_if(inbox_.begin(), inbox_.end(), [&](const Inbox& b) { return b.peer == m.from && b.tag == m.sequence; });
-    if (box == inbox_.end()) inbox_.push_back({m.from, m.sequence, 1});
-    else ++box->count;
+    const auto box = std::find_if(inbox_.begin(), inbox_.end(), [&](const Inbox& b) {
+      return b.peer == m.from && b.tag == m.sequence;
+    });
+    if (box == inbox_.end())
+      inbox_.push_back({m.from, m.sequence, 1});
+    else
+      ++box->count;
     if (expected_.waiting) receive(expected_.queue, expected_.peer, expected_.tag);
     return;
   }
@@ -207,7 +214,8 @@ void CcCore::send(std::int32_t queue, std::int64_t peer, const topology::Route& 
 }
 
 void CcCore::receive(std::int32_t queue, std::int64_t peer, std::int64_t tag) {
-  const auto box = std::find_if(inbox_.begin(), inbox_.end(), [&](const Inbox& b) { return b.peer == peer && b.tag == tag; });
+  const auto box = std::find_if(inbox_.begin(), inbox_.end(),
+                                [&](const Inbox& b) { return b.peer == peer && b.tag == tag; });
   if (box == inbox_.end()) {
     expected_ = {queue, peer, tag, true};
     return;
@@ -215,6 +223,56 @@ void CcCore::receive(std::int32_t queue, std::int64_t peer, std::int64_t tag) {
   if (--box->count == 0) inbox_.erase(box);
   expected_.waiting = false;
   end_.transfer_ended(queue);
+}
+
+bool CcCore::fingerprint(base::StateHash& hash, const std::vector<bool>& sets) const {
+  const base::Time now = network_.context->now();
+  for (std::size_t s = 0; s < active_.size(); ++s) {
+    const Active& a = active_[s];
+    if (!sets[s]) {
+      if (a.running) return false;
+      continue;
+    }
+    hash.add(a.running ? 1 : 0);
+    if (a.running) {
+      hash.add(a.begun ? 1 : 0);
+      hash.add(a.sequence - next_sequence_[s]);
+      hash.add(a.sent);
+      hash.add(a.received);
+      hash.add(a.flow);
+      hash.add(a.begun ? 0 : (a.begin - now).count());
+      hash.add(a.job.program.bytes.count());
+      hash.add(a.job.program.sends * 8 + a.job.program.receives);
+    }
+    for (const Early& e : early_[s]) {
+      hash.add(e.sequence - next_sequence_[s]);
+      hash.add(e.count);
+    }
+  }
+  for (const Inbox& box : inbox_) {
+    hash.add(box.peer);
+    hash.add(box.tag);
+    hash.add(box.count);
+  }
+  hash.add(expected_.waiting ? expected_.peer + 1 : 0);
+  return true;
+}
+
+void CcCore::shift(base::Time delta) {
+  for (Active& a : active_)
+    if (a.running && !a.begun) a.begin += delta;
+}
+
+void CcCore::advance_sequences(const std::vector<std::int64_t>& by) {
+  for (std::size_t s = 0; s < active_.size(); ++s) {
+    next_sequence_[s] += by[s];
+    if (active_[s].running) active_[s].sequence += by[s];
+    for (Early& e : early_[s]) e.sequence += by[s];
+  }
+}
+
+std::int64_t CcCore::relative_sequence(const Message& m) const {
+  return m.set < 0 ? m.sequence : m.sequence - next_sequence_[static_cast<std::size_t>(m.set)];
 }
 
 std::string CcCore::waiting() const {
@@ -226,7 +284,8 @@ std::string CcCore::waiting() const {
                         network_.plan->group_sets[s].name, a.sent, a.job.program.sends, a.received,
                         a.job.program.receives);
   }
-  if (expected_.waiting) text += fmt::format("recv from rank {} tag {}; ", expected_.peer, expected_.tag);
+  if (expected_.waiting)
+    text += fmt::format("recv from rank {} tag {}; ", expected_.peer, expected_.tag);
   return text;
 }
 

@@ -11,7 +11,8 @@ HbmShare::HbmShare(const sc_core::sc_module_name& name, base::Rate capacity, con
   dont_initialize();
 }
 
-void HbmShare::start_kernel(const models::KernelProfile& profile, base::Time hidden, KernelEnd& end) {
+void HbmShare::start_kernel(const models::KernelProfile& profile, base::Time hidden,
+                            KernelEnd& end) {
   const auto handle = static_cast<std::size_t>(model_.add_kernel(context_.now(), profile, hidden));
   if (ends_.size() <= handle) ends_.resize(handle + 1, nullptr);
   ends_[handle] = &end;
@@ -37,7 +38,8 @@ void HbmShare::step() {
   model_.take_finished(now, finished_);
   // Ends may start the next kernel on this stack, which changes finished_'s owner: take a copy.
   std::vector<KernelEnd*> ended;
-  for (models::ShareModel::Handle h : finished_) ended.push_back(ends_[static_cast<std::size_t>(h)]);
+  for (models::ShareModel::Handle h : finished_)
+    ended.push_back(ends_[static_cast<std::size_t>(h)]);
   for (KernelEnd* end : ended) end->kernel_part_ended();
   arm();
 }

@@ -38,17 +38,21 @@ Link::Link(const sc_core::sc_module_name& name, const topology::Link& spec, base
 void Link::request(Message message) {
   message.asked = context_.now();
   pending_.push_back(message);
-  if (model_.idle(context_.now())) kick_.notify(sc_core::SC_ZERO_TIME);
-  else arm();
+  if (model_.idle(context_.now()))
+    kick_.notify(sc_core::SC_ZERO_TIME);
+  else
+    arm();
 }
 
 void Link::arbitrate() {
   ++events_;
   const base::Time now = context_.now();
   if (pending_.empty() || !model_.idle(now)) return;
-  const auto first = std::min_element(pending_.begin(), pending_.end(), [](const Message& a, const Message& b) {
-    return std::tie(a.priority, a.asked, a.order, a.sequence) < std::tie(b.priority, b.asked, b.order, b.sequence);
-  });
+  const auto first =
+      std::min_element(pending_.begin(), pending_.end(), [](const Message& a, const Message& b) {
+        return std::tie(a.priority, a.asked, a.order, a.sequence) <
+               std::tie(b.priority, b.asked, b.order, b.sequence);
+      });
   Message m = *first;
   pending_.erase(first);
   const auto transit = model_.send(now, m.bytes, m.cap, m.tail_in, m.asked);
@@ -95,6 +99,47 @@ void Link::arm() {
   notify_at(wake_, context_, next);
 }
 
+bool Link::fingerprint(base::StateHash& hash, const MessageSequence& sequence) const {
+  const base::Time now = context_.now();
+  if (!pending_.empty() && model_.idle(now)) return false;
+  model_.fingerprint(hash, now);
+  const auto add = [&](const Message& m) {
+    hash.add(static_cast<std::int64_t>(m.order));
+    hash.add(m.hop);
+    hash.add(m.bytes.count());
+    hash.add(m.cap.count());
+    hash.add(m.tail_in, now);
+    hash.add(m.asked, now);
+    hash.add(sequence(m));
+  };
+  hash.add(static_cast<std::int64_t>(pending_.size()));
+  for (const Message& m : pending_) add(m);
+  for (const std::deque<Transit>* queue : {&heads_, &tails_}) {
+    hash.add(static_cast<std::int64_t>(queue->size()));
+    for (const Transit& t : *queue) {
+      hash.add(t.due, now);
+      add(t.message);
+    }
+  }
+  return true;
+}
+
+void Link::shift(base::Time delta, const MessageSequence& later) {
+  model_.shift(delta);
+  for (Message& m : pending_) {
+    m.asked += delta;
+    m.tail_in += delta;
+    m.sequence += later(m);
+  }
+  for (std::deque<Transit>* queue : {&heads_, &tails_})
+    for (Transit& t : *queue) {
+      t.due += delta;
+      t.message.tail_in += delta;
+      t.message.asked += delta;
+      t.message.sequence += later(t.message);
+    }
+}
+
 void Fabric::elaborate(const std::vector<std::size_t>& order) {
   TRN3SIM_CHECK(links_.empty() && order.size() == graph_.links().size(), "fabric elaborated twice");
   links_.resize(order.size());
@@ -107,7 +152,8 @@ void Fabric::elaborate(const std::vector<std::size_t>& order) {
 
 topology::LinkId Fabric::add(const topology::Link& link) {
   added_.push_back(link);
-  links_.push_back(std::make_unique<Link>(module_name(link.name).c_str(), link, base::Time(0), *this, context_));
+  links_.push_back(
+      std::make_unique<Link>(module_name(link.name).c_str(), link, base::Time(0), *this, context_));
   return static_cast<topology::LinkId>(links_.size() - 1);
 }
 

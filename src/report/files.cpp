@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trn3sim/base/error.hpp"
+#include "trn3sim/report/timeline.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -153,7 +154,7 @@ void check_directory(const fs::path& directory) {
 }
 
 void write_files(const fs::path& directory, const stats::Results& results,
-                 const stats::RunInfo& info) {
+                 const stats::RunInfo& info, const stats::Timeline* timeline) {
   check_directory(directory);
   std::error_code error;
   fs::create_directories(directory, error);
@@ -164,6 +165,13 @@ void write_files(const fs::path& directory, const stats::Results& results,
   files.emplace_back(directory / "kernels.csv", kernels_csv(results));
   files.emplace_back(directory / "collectives.csv", collectives_csv(results));
   files.emplace_back(directory / "links.csv", links_csv(results));
+  if (timeline != nullptr) {
+    const std::string text = timeline_json(*timeline, results.chips);
+    if (timeline->spec().gzip)
+      files.emplace_back(directory / "timeline.json.gz", gzip(text));
+    else
+      files.emplace_back(directory / "timeline.json", text);
+  }
   for (Pending& file : files) file.commit();
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kTopKernels = 6;
 constexpr std::size_t kTopCollectives = 5;
-constexpr std::size_t kAssumedShown = 3;
 constexpr std::size_t kColumns = 100;
 
 std::string time_text(std::int64_t fs) {
@@ -37,6 +36,15 @@ double share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0;
 }
 
+// "1 chip", "64 chips"
+std::string count_text(std::int64_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+bool multiplies(const stats::Results& r) {
+  return r.hardware_flop > 0 || r.model_flop > 0;
+}
+
 class Text {
  public:
   template <class... Args>
@@ -50,14 +58,24 @@ class Text {
   std::string out_;
 };
 
-void head(Text& t, const Summary& s, const stats::Results& r, const TextContext& context) {
-  t.line("trn3sim {}  {} x {}   {} chips, {} ranks, {} cores, compile level {}", context.version,
-         cut(r.config_name, 24), cut(r.trace_name, 24), r.chips, r.ranks, r.cores_used,
-         r.compile_level);
-  t.line("");
+void step(Text& t, const Summary& s, const stats::Results& r) {
+  if (r.tokens_per_step == 0) {
+    t.line("Step time  {}", seconds_text(s.step_time_s));
+    return;
+  }
   t.line("Step time  {:<12} {:>14}   {} per step", seconds_text(s.step_time_s),
          base::format_si(s.tokens_per_s, "tokens/s"),
          base::format_si(static_cast<double>(r.tokens_per_step), "tokens"));
+}
+
+void utilisation(Text& t, const Summary& s, const stats::Results& r) {
+  const std::string moved = fmt::format("MBU {:.1f} % ({} moved, peak {})", s.mbu_estimated_percent,
+                                        bytes_text(r.hbm_read_bytes + r.hbm_write_bytes),
+                                        base::format_rate(base::Rate(r.hbm_peak_rate)));
+  if (!multiplies(r)) {
+    t.line("MFU        no matmuls in this step     {}", moved);
+    return;
+  }
   t.line("MFU        full {:.1f} %, causal {:.1f} % of the bf16 geometry peak ({})",
          s.mfu_estimated_percent, s.mfu_causal_percent,
          base::format_si(r.peak_geometry_flops, "FLOP/s"));
@@ -66,12 +84,32 @@ void head(Text& t, const Summary& s, const stats::Results& r, const TextContext&
          base::format_si(r.peak_headline_flops, "FLOP/s"));
   t.line("           full {:.1f} % of the peak of the formats used ({})", s.mfu_dtype_peak_percent,
          base::format_si(r.peak_dtype_flops, "FLOP/s"));
-  t.line("HFU        {:.1f} % executed     MBU {:.1f} % ({} moved, peak {})",
-         s.hfu_estimated_percent, s.mbu_estimated_percent,
-         bytes_text(r.hbm_read_bytes + r.hbm_write_bytes),
-         base::format_rate(base::Rate(r.hbm_peak_rate)));
+  t.line("HFU        {:.1f} % executed     {}", s.hfu_estimated_percent, moved);
+}
+
+void head(Text& t, const Summary& s, const stats::Results& r, const TextContext& context) {
+  t.line("trn3sim {}  {} x {}", context.version, cut(r.config_name, 38), cut(r.trace_name, 38));
+  t.line("           {}, {}, {}; compile level {}", count_text(r.chips, "chip"),
+         count_text(r.ranks, "rank"), count_text(r.cores_used, "core"), r.compile_level);
+  step(t, s, r);
+  utilisation(t, s, r);
   t.line("Memory     {} of {} on the fullest rank ({:.0f} %)", bytes_text(r.peak_memory_bytes),
          bytes_text(r.memory_capacity_bytes), share(r.peak_memory_bytes, r.memory_capacity_bytes));
+}
+
+// The phases of the step; nothing if the trace names none.
+void phases(Text& t, const stats::Results& r) {
+  if (r.phases.size() == 1 && r.phases.front().phase.empty()) return;
+  for (const stats::PhaseResult& phase : r.phases) {
+    const double flop_s = r.peak_geometry_flops * base::to_seconds(base::Time(phase.busy_fs));
+    const std::string mfu =
+        phase.model_flop > 0 && flop_s > 0
+            ? fmt::format("MFU {:.1f} % in the phase", 100.0 * phase.model_flop / flop_s)
+            : "no model FLOP";
+    t.line("  {:<22}{:>6.1f} % {:>9}  {}",
+           phase.phase.empty() ? "outside phases" : cut(phase.phase, 20),
+           share(phase.busy_fs, r.step_fs), time_text(phase.busy_fs), mfu);
+  }
 }
 
 void breakdown(Text& t, const Summary& s, const stats::Results& r) {
@@ -81,25 +119,22 @@ void breakdown(Text& t, const Summary& s, const stats::Results& r) {
   t.line("");
   t.line("Time of a step, mean over ranks (parts add up to {}.{} %)", sum / 10, sum % 10);
   for (std::size_t i = 0; i < tenths.size(); ++i) {
+    if (fs[i] == 0) continue;
     const auto bar = static_cast<std::size_t>(std::max<std::int64_t>(0, (tenths[i] + 12) / 25));
     t.line("  {:<22}{:>4}.{} % {:>9}  {}", stats::kTimeClassNames[i], tenths[i] / 10,
            tenths[i] % 10, time_text(fs[i]), std::string(bar, '#'));
   }
-  const double compute = s.breakdown_percent[0];
-  t.line("  compute {:.1f} % = matmuls at peak {:.1f} + the rest of compute {:.1f}", compute,
-         s.tensor_at_peak_percent, compute - s.tensor_at_peak_percent);
-  t.line(
-      "  MFU full {:.1f} % = HFU {:.1f} - recompute and padding {:.1f} + causal half not run "
-      "{:.1f}",
-      s.mfu_estimated_percent, s.hfu_estimated_percent, s.recompute_and_padding_percent,
-      s.causal_skipped_percent);
-  for (const stats::PhaseResult& phase : r.phases) {
-    const double flop_s = r.peak_geometry_flops * base::to_seconds(base::Time(phase.busy_fs));
-    t.line("  {:<22}{:>6.1f} % {:>9}  MFU {:.1f} % in the phase",
-           phase.phase.empty() ? "(no phase)" : cut(phase.phase, 20),
-           share(phase.busy_fs, r.step_fs), time_text(phase.busy_fs),
-           flop_s > 0 ? 100.0 * phase.model_flop / flop_s : 0.0);
+  if (multiplies(r)) {
+    const double compute = s.breakdown_percent[0];
+    t.line("  compute {:.1f} % = matmuls at peak {:.1f} + the rest of compute {:.1f}", compute,
+           s.tensor_at_peak_percent, compute - s.tensor_at_peak_percent);
+    t.line(
+        "  MFU full {:.1f} % = HFU {:.1f} - recompute and padding {:.1f} + causal half not run "
+        "{:.1f}",
+        s.mfu_estimated_percent, s.hfu_estimated_percent, s.recompute_and_padding_percent,
+        s.causal_skipped_percent);
   }
+  phases(t, r);
 }
 
 void energy(Text& t, const Summary& s, const stats::Results& r, const TextContext& context) {
@@ -115,12 +150,12 @@ void energy(Text& t, const Summary& s, const stats::Results& r, const TextContex
   const std::vector<std::int64_t> tenths = tenths_of_percent({nj.of.begin(), nj.of.end()});
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < base::kEnergyAccounts; ++i) {
+    if (nj.of[i] == 0) continue;
     const double joules = static_cast<double>(nj.of[i]) * 1e-9;
+    const auto tokens = static_cast<double>(r.tokens_per_step);
     const std::string token =
-        r.tokens_per_step > 0
-            ? base::format_si(joules / static_cast<double>(r.tokens_per_step), "J/token")
-            : "";
-    cells.push_back(fmt::format("  {:<10}{:>9} {:>14} {:>4}.{} %", base::kEnergyAccountNames[i],
+        tokens > 0 ? fmt::format(" {:>14}", base::format_si(joules / tokens, "J/token")) : "";
+    cells.push_back(fmt::format("  {:<10}{:>9}{} {:>4}.{} %", base::kEnergyAccountNames[i],
                                 base::format_si(joules, "J"), token, tenths[i] / 10,
                                 tenths[i] % 10));
   }
@@ -135,9 +170,15 @@ double rank_share(std::int64_t total_fs, const stats::Results& r) {
   return r.ranks > 0 ? share(total_fs, r.step_fs) / static_cast<double>(r.ranks) : 0.0;
 }
 
+// "Kernels (6 of 28)" if not all are shown.
+std::string top_title(const char* what, std::size_t shown, std::size_t all) {
+  return all > shown ? fmt::format("{} ({} of {})", what, shown, all) : std::string(what);
+}
+
 void kernels(Text& t, const stats::Results& r) {
+  if (r.kernels.empty()) return;
   t.line("");
-  t.line("{:<54}{:>11} {:>8} {:>9}  {}", fmt::format("Kernels (top of {})", r.kernels.size()),
+  t.line("{:<54}{:>11} {:>8} {:>9}  {}", top_title("Kernels", kTopKernels, r.kernels.size()),
          "count", "time", "each", "bound by");
   for (std::size_t i = 0; i < std::min(kTopKernels, r.kernels.size()); ++i) {
     const stats::KernelResult& k = r.kernels[i];
@@ -149,15 +190,15 @@ void kernels(Text& t, const stats::Results& r) {
 
 void collectives(Text& t, const stats::Results& r) {
   if (r.collectives.empty()) return;
-  t.line("{:<32}{:>9} {:>8} {:>9} {:>10}  {}",
-         fmt::format("Collectives (top of {})", r.collectives.size()), "count", "time", "each",
+  t.line("{:<30}{:>8} {:>8} {:>9} {:>10}  {}",
+         top_title("Collectives", kTopCollectives, r.collectives.size()), "count", "time", "each",
          "bus", "worst link");
   for (std::size_t i = 0; i < std::min(kTopCollectives, r.collectives.size()); ++i) {
     const stats::CollectiveResult& c = r.collectives[i];
     const std::int64_t each = c.count > 0 && c.ranks > 0 ? c.total_fs / c.count / c.ranks : 0;
-    t.line("  {:<30}{:>9} {:>6.1f} % {:>9} {:>10}  {}", cut(c.label, 29), c.count,
+    t.line("  {:<28}{:>8} {:>6.1f} % {:>9} {:>10}  {}", cut(c.label, 27), c.count,
            rank_share(c.total_fs, r), time_text(each), base::format_rate(base::Rate(c.bus_rate)),
-           cut(c.worst_link, 28));
+           cut(c.worst_link, 30));
   }
 }
 
@@ -201,12 +242,26 @@ void assumed(Text& t, const stats::Results& r) {
     t.line("Assumed    no assumed number was used");
     return;
   }
-  std::string list;
-  for (std::size_t i = 0; i < std::min(kAssumedShown, r.assumed.size()); ++i) {
-    list += fmt::format("{}{} = {}", i == 0 ? "" : ", ", r.assumed[i].path, r.assumed[i].value);
+  // As many as fit; those that set a time first.
+  std::vector<stats::AssumedUse> order = r.assumed;
+  std::stable_partition(order.begin(), order.end(), [](const stats::AssumedUse& a) {
+    return a.path.find(".energy.") == std::string::npos;
+  });
+  const bool one = order.size() == 1;
+  std::string text = fmt::format(
+      "Assumed    {} no source (see results.json):",
+      count_text(static_cast<std::int64_t>(order.size()), "number") + (one ? " has" : " have"));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const std::string next =
+        fmt::format("{} {} = {}", i == 0 ? "" : ",", order[i].path, order[i].value);
+    const bool last = i + 1 == order.size();
+    if (text.size() + next.size() + (last ? 0 : 5) > kColumns) {
+      text += i == 0 ? " ..." : ", ...";
+      break;
+    }
+    text += next;
   }
-  t.line("Assumed    {} numbers have no source (all in results.json): {}{}", r.assumed.size(), list,
-         r.assumed.size() > kAssumedShown ? ", ..." : "");
+  t.line("{}", text);
 }
 
 }  // namespace

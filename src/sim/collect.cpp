@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 
 #include "trn3sim/models/energy.hpp"
 #include "trn3sim/models/hbm.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::sim {
 namespace {
@@ -20,9 +20,9 @@ struct Collector {
   const MachineState& state;
   const config::ChipSpec& chip;
   stats::Results out;
-  EventCounts counts;          // whole machine
+  EventCounts counts;            // whole machine
   base::Energy dynamic_by_part;  // the same events, priced kernel by kernel and rank by rank
-  Int128 core_busy = 0;        // femtoseconds, summed over cores
+  Int128 core_busy = 0;          // femtoseconds, summed over cores
   base::Energy before_regulator;
   std::int64_t crossing_bytes = 0, neuron_link_bytes = 0, on_chip_bytes = 0;
 
@@ -31,14 +31,17 @@ struct Collector {
 
   [[nodiscard]] const models::KernelProfile& profile(std::size_t i) const {
     if (i < state.profiles.size()) return state.profiles[i];
-    return std::next(state.opaque.begin(), static_cast<std::ptrdiff_t>(i - state.profiles.size()))->second;
+    return std::next(state.opaque.begin(), static_cast<std::ptrdiff_t>(i - state.profiles.size()))
+        ->second;
   }
   [[nodiscard]] std::size_t profiles() const { return state.profiles.size() + state.opaque.size(); }
   [[nodiscard]] std::string label(std::size_t i) const {
     if (i < state.profiles.size()) return state.plan->kernels[i].label();
-    const auto it = std::next(state.opaque.begin(), static_cast<std::ptrdiff_t>(i - state.profiles.size()));
+    const auto it =
+        std::next(state.opaque.begin(), static_cast<std::ptrdiff_t>(i - state.profiles.size()));
     return "opaque " + state.program->blocks[static_cast<std::size_t>(it->first.first)]
-                           .ops[static_cast<std::size_t>(it->first.second)].id;
+                           .ops[static_cast<std::size_t>(it->first.second)]
+                           .id;
   }
 
   void names();
@@ -57,7 +60,8 @@ struct Collector {
 std::string bound_of(const models::KernelProfile& p) {
   static constexpr const char* kNames[] = {"tensor", "vector", "scalar", "gpsimd"};
   std::string name = "latency";
-  std::int64_t most = p.duration.count() / 2;  // a resource busy less than half of the time binds nothing
+  std::int64_t most =
+      p.duration.count() / 2;  // a resource busy less than half of the time binds nothing
   for (std::size_t e = 0; e < 4; ++e) {
     if (p.engine_busy[e].count() <= most) continue;
     most = p.engine_busy[e].count();
@@ -80,7 +84,9 @@ void Collector::names() {
   out.step_fs = state.end.count();
   const std::int64_t stack = chip.hbm.capacity.count();
   for (std::size_t r = 0; r < state.plan->places.size(); ++r) {
-    out.peak_memory_bytes = std::max(out.peak_memory_bytes, trace::peak_memory_bytes(*state.program, static_cast<std::int64_t>(r)));
+    out.peak_memory_bytes =
+        std::max(out.peak_memory_bytes,
+                 trace::peak_memory_bytes(*state.program, static_cast<std::int64_t>(r)));
     const compile::RankPlace& p = state.plan->places[r];
     out.memory_capacity_bytes = p.stacks * stack * p.cores / chip.cores_per_stack();
   }
@@ -90,7 +96,8 @@ void Collector::names() {
 void Collector::flops() {
   const auto cores = static_cast<double>(out.cores_used);
   out.peak_geometry_flops = chip.peak_flops_per_core(base::DType::Bf16) * cores;
-  out.peak_headline_flops = chip.headline_bf16_tflops * 1e12 * cores / static_cast<double>(chip.cores);
+  out.peak_headline_flops =
+      chip.headline_bf16_tflops * 1e12 * cores / static_cast<double>(chip.cores);
   std::map<std::string, stats::PhaseResult> phases;
   for (std::int64_t r = 0; r < out.ranks; ++r) {
     const trace::Totals totals = trace::scan(*state.program, r);
@@ -149,7 +156,8 @@ void Collector::kernels() {
     if (counts.macs[t] == 0) continue;
     const auto flop = 2.0 * static_cast<double>(counts.macs[t]);
     macs += flop;
-    weighted += flop / (chip.peak_flops_per_core(static_cast<base::DType>(t)) * static_cast<double>(out.cores_used));
+    weighted += flop / (chip.peak_flops_per_core(static_cast<base::DType>(t)) *
+                        static_cast<double>(out.cores_used));
   }
   out.hardware_flop = macs;
   out.peak_dtype_flops = weighted > 0 ? macs / weighted : out.peak_geometry_flops;
@@ -164,23 +172,29 @@ void Collector::breakdown() {
     out.breakdown.mean_fs[c] = static_cast<std::int64_t>(sum / out.ranks);
     total += out.breakdown.mean_fs[c];
   }
-  *std::max_element(out.breakdown.mean_fs.begin(), out.breakdown.mean_fs.end()) += out.step_fs - total;
+  *std::max_element(out.breakdown.mean_fs.begin(), out.breakdown.mean_fs.end()) +=
+      out.step_fs - total;
 }
 
 void Collector::collectives() {
   for (std::size_t i = 0; i < state.labels.size(); ++i) {
     const LabelStats& l = state.labels[i];
-    if (l.members == 0) continue;
+    if (!l.used) continue;
     stats::CollectiveResult c;
+    std::int64_t members = 0;
+    for (const auto& rank : machine.ranks()) {
+      const LabelCount& counted = rank->stats().labels[i];
+      c.count += counted.instances;
+      c.total_fs += counted.total_fs;
+      members += counted.members;
+    }
     c.label = state.plan->labels[i];
-    c.count = l.count;
-    c.total_fs = l.total_fs;
     c.in_bytes = l.in_bytes;
     c.out_bytes = l.out_bytes;
     c.ranks = l.ranks;
     c.algorithm = l.algorithm;
     c.worst_link = l.worst_link;
-    const double mean = static_cast<double>(l.total_fs) / static_cast<double>(l.members);
+    const double mean = static_cast<double>(c.total_fs) / static_cast<double>(members);
     if (mean > 0) c.bus_rate = static_cast<std::int64_t>(l.bus_bytes * 1e15 / mean);
     out.collectives.push_back(c);
   }
@@ -196,11 +210,18 @@ void Collector::links() {
     const topology::Link& spec = machine.fabric().spec(i);
     out.links.push_back({spec.name, m.bytes().count(), m.busy().count(), m.queued().count()});
     switch (spec.kind) {
-      case topology::LinkKind::DieCrossing: crossing_bytes += m.bytes().count(); break;
-      case topology::LinkKind::NeuronLink: neuron_link_bytes += m.bytes().count(); break;
-      default: on_chip_bytes += m.bytes().count(); break;
+      case topology::LinkKind::DieCrossing:
+        crossing_bytes += m.bytes().count();
+        break;
+      case topology::LinkKind::NeuronLink:
+        neuron_link_bytes += m.bytes().count();
+        break;
+      default:
+        on_chip_bytes += m.bytes().count();
+        break;
     }
-    out.bounds.link_fs = std::max(out.bounds.link_fs, base::transfer_time(m.bytes(), spec.bandwidth).count());
+    out.bounds.link_fs =
+        std::max(out.bounds.link_fs, base::transfer_time(m.bytes(), spec.bandwidth).count());
   }
   std::sort(out.links.begin(), out.links.end(), [](const auto& a, const auto& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.name < b.name;
@@ -249,12 +270,15 @@ void Collector::bounds() {
     hbm += (t.hbm_read_bytes + t.hbm_write_bytes) / place.stacks;
     out.bounds.compute_fs = std::max(out.bounds.compute_fs, compute);
     const std::int64_t rate = chip.dma.plateau_rate.count() * chip.dma.engines * place.cores;
-    out.bounds.dma_fs = std::max(out.bounds.dma_fs, base::transfer_time(base::Bytes(dma), base::Rate(rate)).count());
+    out.bounds.dma_fs = std::max(out.bounds.dma_fs,
+                                 base::transfer_time(base::Bytes(dma), base::Rate(rate)).count());
     Int128& on_stack = stack_bytes[{place.chip, place.first_stack}];
     on_stack += hbm;
-    const auto time = static_cast<std::int64_t>(base::ceil_div(on_stack * base::kFemtosPerSecond, stack_peak.count()));
+    const auto time = static_cast<std::int64_t>(
+        base::ceil_div(on_stack * base::kFemtosPerSecond, stack_peak.count()));
     out.bounds.hbm_fs = std::max(out.bounds.hbm_fs, time);
-    out.bounds.critical_path_fs = std::max(out.bounds.critical_path_fs, machine.ranks()[r]->sequencer().longest_chain().count());
+    out.bounds.critical_path_fs = std::max(out.bounds.critical_path_fs,
+                                           machine.ranks()[r]->sequencer().longest_chain().count());
   }
 }
 
@@ -265,7 +289,8 @@ void Collector::energy() {
   counts += refresh;
   dynamic_by_part += models::dynamic_energy(refresh, chip.energy).total();
   out.energy = models::dynamic_energy(counts, chip.energy);
-  base::EnergyAccounts fixed = models::static_energy(chip, state.end, base::Time(static_cast<std::int64_t>(core_busy / out.chips)));
+  base::EnergyAccounts fixed = models::static_energy(
+      chip, state.end, base::Time(static_cast<std::int64_t>(core_busy / out.chips)));
   for (base::Energy& e : fixed.of) e = base::Energy(e.count() * out.chips);
   out.energy += fixed;
   before_regulator = dynamic_by_part + fixed.total();
@@ -273,9 +298,12 @@ void Collector::energy() {
 }
 
 void Collector::assumed() {
-  const auto starts = [](const std::string& path, const char* prefix) { return path.rfind(prefix, 0) == 0; };
+  const auto starts = [](const std::string& path, const char* prefix) {
+    return path.rfind(prefix, 0) == 0;
+  };
   bool collectives = false, host = false;
-  for (const stats::CollectiveResult& c : out.collectives) collectives = collectives || c.algorithm != "local";
+  for (const stats::CollectiveResult& c : out.collectives)
+    collectives = collectives || c.algorithm != "local";
   for (const auto& routes : state.host_routes) host = host || !routes.empty();
   for (const config::AssumedNumber& a : state.run->assumed) {
     if (starts(a.path, "chip.on_chip") && on_chip_bytes + crossing_bytes == 0) continue;
@@ -302,7 +330,8 @@ void Collector::checks() {
   bool busy = true;
   for (const stats::LinkResult& l : out.links) busy = busy && l.busy_fs <= out.step_fs;
   for (std::int64_t e : out.engine_busy_fs) busy = busy && e <= out.step_fs;
-  add("no engine or link is busy for longer than the step", busy, fmt::format("{} links", out.links.size()));
+  add("no engine or link is busy for longer than the step", busy,
+      fmt::format("{} links", out.links.size()));
   add("bytes sent = bytes received", out.bytes_sent == out.bytes_received,
       fmt::format("{} B and {} B", out.bytes_sent, out.bytes_received));
   bool whole = true;
@@ -314,7 +343,8 @@ void Collector::checks() {
   add("every femtosecond of every rank has one class", whole, fmt::format("{} ranks", out.ranks));
   const base::Energy accounts = out.energy.total() - out.energy[base::EnergyAccount::Regulator];
   add("energy is the sum of its accounts", accounts == before_regulator,
-      "accounts against the sum over kernels, transfers, refreshes and static power, in attojoules");
+      "accounts against the sum over kernels, transfers, refreshes and static power, in "
+      "attojoules");
 }
 
 }  // namespace

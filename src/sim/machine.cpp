@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/models/hbm.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::sim {
 namespace {
@@ -41,9 +41,14 @@ Machine::Machine(const config::RunSpec& run, const topology::Graph& graph,
   fabric_ = std::make_unique<modules::Fabric>(graph, state_.context);
   fabric_->elaborate(construction_order(graph.links().size(), run.shuffle));
   const config::ChipSpec& chip = run.system.chip;
-  make_shares(construction_order(static_cast<std::size_t>(graph.chips() * chip.stacks), run.shuffle));
+  make_shares(
+      construction_order(static_cast<std::size_t>(graph.chips() * chip.stacks), run.shuffle));
   make_host_links();
   make_ranks(construction_order(plan.places.size(), run.shuffle));
+  if (run.fast_forward) {
+    skipper_ = std::make_unique<LoopSkipper>("loop_skipper", *this);
+    state_.skipper = skipper_.get();
+  }
 }
 
 void Machine::prepare_tables() {
@@ -62,7 +67,8 @@ void Machine::prepare_tables() {
     for (const compile::GroupPlan& g : set.groups)
       for (const compile::Ring& ring : g.rings)
         for (std::size_t i = 0; i < ring.order.size(); ++i)
-          index[static_cast<std::size_t>(g.members[static_cast<std::size_t>(ring.order[i])])] = static_cast<std::int32_t>(i);
+          index[static_cast<std::size_t>(g.members[static_cast<std::size_t>(ring.order[i])])] =
+              static_cast<std::int32_t>(i);
     net.ring_index.push_back(std::move(index));
   }
 }
@@ -72,7 +78,8 @@ void Machine::prepare_tables() {
 void Machine::prepare_opaque() {
   const config::ChipSpec& chip = state_.run->system.chip;
   const compile::RankPlace& place = state_.plan->places.front();
-  const std::int64_t dma = chip.dma.plateau_rate.count() * chip.dma.engines * chip.cores_per_stack();
+  const std::int64_t dma =
+      chip.dma.plateau_rate.count() * chip.dma.engines * chip.cores_per_stack();
   stack_capacity_ = std::min(models::streaming_rate(chip.hbm, chip.stacks), base::Rate(dma));
   for (std::size_t b = 0; b < state_.program->blocks.size(); ++b) {
     const trace::Block& block = state_.program->blocks[b];
@@ -80,17 +87,22 @@ void Machine::prepare_opaque() {
       const auto* o = std::get_if<trace::Opaque>(&block.ops[i].body);
       if (o == nullptr) continue;
       const base::DType t = o->dtype.value_or(state_.program->header.dtype);
-      const double peak = chip.peak_flops_per_core(t) * static_cast<double>(place.cores * place.stacks);
+      const double peak =
+          chip.peak_flops_per_core(t) * static_cast<double>(place.cores * place.stacks);
       models::KernelProfile p;
-      p.compute_active = base::Time(static_cast<std::int64_t>(static_cast<double>(o->flop) / peak * 1e15));
+      p.compute_active =
+          base::Time(static_cast<std::int64_t>(static_cast<double>(o->flop) / peak * 1e15));
       p.tensor_ideal = p.compute_active;
       const base::Bytes bytes((o->bytes + place.stacks - 1) / place.stacks);
       const base::Time memory = base::transfer_time(bytes, stack_capacity_);
       p.duration = std::max({p.compute_active, memory, base::nanoseconds(o->ns), base::Time(1)});
       p.counts.hbm_read_bytes = p.counts.dma_bytes = bytes.count();
       p.counts.macs[static_cast<std::size_t>(t)] = o->flop / 2 / place.stacks;
-      if (bytes.count() > 0) p.curve = {{base::Rate(bytes.count() * base::kFemtosPerSecond / p.duration.count()), p.duration}};
-      state_.opaque.emplace(std::pair(static_cast<std::int32_t>(b), static_cast<std::int32_t>(i)), p);
+      if (bytes.count() > 0)
+        p.curve = {
+            {base::Rate(bytes.count() * base::kFemtosPerSecond / p.duration.count()), p.duration}};
+      state_.opaque.emplace(std::pair(static_cast<std::int32_t>(b), static_cast<std::int32_t>(i)),
+                            p);
     }
   }
 }
@@ -111,7 +123,8 @@ void Machine::make_host_links() {
   const config::HostSpec& host = system.chip.host;
   bool used = false;
   for (const trace::Block& block : state_.program->blocks)
-    for (const trace::Op& op : block.ops) used = used || std::holds_alternative<trace::Memory>(op.body);
+    for (const trace::Op& op : block.ops)
+      used = used || std::holds_alternative<trace::Memory>(op.body);
   state_.host_routes.resize(state_.plan->places.size());
   if (!used) return;
   std::vector<std::array<topology::LinkId, 2>> pcie;
@@ -136,8 +149,10 @@ void Machine::make_host_links() {
   }
   for (std::size_t r = 0; r < state_.plan->places.size(); ++r) {
     const auto chip = static_cast<std::size_t>(state_.plan->places[r].chip);
-    const topology::LinkId disk = storage[chip / static_cast<std::size_t>(system.fabric.chips_per_server)];
-    state_.host_routes[r] = {{pcie[chip][0]}, {pcie[chip][1]}, {disk, pcie[chip][0]}, {pcie[chip][1], disk}};
+    const topology::LinkId disk =
+        storage[chip / static_cast<std::size_t>(system.fabric.chips_per_server)];
+    state_.host_routes[r] = {
+        {pcie[chip][0]}, {pcie[chip][1]}, {disk, pcie[chip][0]}, {pcie[chip][1], disk}};
   }
 }
 
@@ -157,13 +172,17 @@ void Machine::make_ranks(const std::vector<std::size_t>& order) {
     const compile::RankPlace& place = state_.plan->places[r];
     std::vector<modules::HbmShare*> shares;
     for (std::int64_t s = 0; s < place.stacks; ++s)
-      shares.push_back(shares_[static_cast<std::size_t>(place.chip * stacks + place.first_stack + s)].get());
+      shares.push_back(
+          shares_[static_cast<std::size_t>(place.chip * stacks + place.first_stack + s)].get());
     runners_[r] = std::make_unique<RankRunner>(state_, static_cast<std::int64_t>(r));
     net.shares[r] = shares.front();
-    players_[r] = std::make_unique<modules::KernelPlayer>(fmt::format("rank{}_player", r).c_str(), shares, *runners_[r]);
-    cc_cores_[r] = std::make_unique<modules::CcCore>(fmt::format("rank{}_cc", r).c_str(), static_cast<std::int64_t>(r), net, *runners_[r]);
+    players_[r] = std::make_unique<modules::KernelPlayer>(fmt::format("rank{}_player", r).c_str(),
+                                                          shares, *runners_[r]);
+    cc_cores_[r] = std::make_unique<modules::CcCore>(
+        fmt::format("rank{}_cc", r).c_str(), static_cast<std::int64_t>(r), net, *runners_[r]);
     net.cores[r] = cc_cores_[r].get();
-    hosts_[r] = std::make_unique<modules::HostPort>(fmt::format("rank{}_host", r).c_str(), state_.context, *runners_[r]);
+    hosts_[r] = std::make_unique<modules::HostPort>(fmt::format("rank{}_host", r).c_str(),
+                                                    state_.context, *runners_[r]);
     runners_[r]->attach(*players_[r], *cc_cores_[r], *hosts_[r]);
     if (state_.program->header.rank_unit != base::RankUnit::Core) continue;
     // Ranks that share a stack copy through its HBM.
@@ -185,7 +204,8 @@ void Machine::run() {
     for (std::size_t r = 0; r < runners_.size() && problems.size() < kDeadlockLines; ++r)
       if (!runners_[r]->sequencer().finished())
         problems.add(state_.program->file.string(),
-                     fmt::format("deadlock at {} ns: {}", state_.context.now().count() / 1'000'000, runners_[r]->waiting()));
+                     fmt::format("deadlock at {} ns: {}", state_.context.now().count() / 1'000'000,
+                                 runners_[r]->waiting()));
     problems.throw_if_any();
   }
   for (auto& runner : runners_) runner->close(state_.end);

@@ -7,13 +7,15 @@
 #include <memory>
 #include <vector>
 
-#include "machine_state.hpp"
-#include "rank_runner.hpp"
 #include "trn3sim/modules/cc_core.hpp"
 #include "trn3sim/modules/hbm_share.hpp"
 #include "trn3sim/modules/host_port.hpp"
 #include "trn3sim/modules/kernel_player.hpp"
 #include "trn3sim/modules/link.hpp"
+
+#include "loop_skipper.hpp"
+#include "machine_state.hpp"
+#include "rank_runner.hpp"
 
 namespace trn3sim::sim {
 
@@ -31,7 +33,11 @@ class Machine {
 
   [[nodiscard]] const std::vector<std::unique_ptr<RankRunner>>& ranks() const { return runners_; }
   [[nodiscard]] const modules::Fabric& fabric() const { return *fabric_; }
+  [[nodiscard]] modules::Fabric& fabric() { return *fabric_; }
   [[nodiscard]] const modules::CcCore& cc(std::size_t rank) const { return *cc_cores_[rank]; }
+  [[nodiscard]] modules::CcCore& cc(std::size_t rank) { return *cc_cores_[rank]; }
+  [[nodiscard]] RankRunner& runner(std::size_t rank) { return *runners_[rank]; }
+  [[nodiscard]] modules::HbmShare& share(std::size_t stack) { return *shares_[stack]; }
   [[nodiscard]] base::Rate stack_capacity() const { return stack_capacity_; }
   // Activations of SystemC processes by shares and links.
   [[nodiscard]] std::int64_t events() const;
@@ -45,12 +51,13 @@ class Machine {
 
   MachineState state_;
   base::Rate stack_capacity_;
-  std::vector<std::unique_ptr<modules::HbmShare>> shares_;   // by chip x stacks + stack
+  std::vector<std::unique_ptr<modules::HbmShare>> shares_;  // by chip x stacks + stack
   std::unique_ptr<modules::Fabric> fabric_;
   std::vector<std::unique_ptr<RankRunner>> runners_;
   std::vector<std::unique_ptr<modules::KernelPlayer>> players_;
   std::vector<std::unique_ptr<modules::CcCore>> cc_cores_;
   std::vector<std::unique_ptr<modules::HostPort>> hosts_;
+  std::unique_ptr<LoopSkipper> skipper_;
 };
 
 // 0 .. n-1, permuted by a seed (0: in order). Deterministic on every host.

@@ -29,14 +29,17 @@ struct GroupChain {
   std::map<std::int64_t, Entry> open;
 };
 
+class TimelineRecorder;
+
+// What a collective label stands for; counts are kept by rank.
 struct LabelStats {
-  std::int64_t count = 0;     // instances
-  std::int64_t total_fs = 0;  // summed over member ranks
-  std::int64_t members = 0;   // member executions
+  bool used = false;
   std::int64_t in_bytes = 0, out_bytes = 0, ranks = 0;
-  double bus_bytes = 0;       // of one instance and member: bytes that count for bus bandwidth
+  double bus_bytes = 0;  // of one instance and member: bytes that count for bus bandwidth
   std::string algorithm, worst_link;
 };
+
+class LoopSkipper;
 
 struct MachineState {
   const config::RunSpec* run = nullptr;
@@ -46,15 +49,20 @@ struct MachineState {
   SequencerTables tables;
   modules::Context context;
   modules::CcNetwork network;
-  std::vector<models::KernelProfile> profiles;              // by Plan::kernels
+  std::vector<models::KernelProfile> profiles;  // by Plan::kernels
   std::map<std::pair<std::int32_t, std::int32_t>, models::KernelProfile> opaque;  // by block, op
-  std::vector<std::vector<GroupChain>> chains;              // [group set][group]
-  std::vector<LabelStats> labels;                           // by Plan::labels
-  std::vector<std::vector<topology::Route>> host_routes;    // [rank]{load host, store host, load storage, store storage}
-  std::int64_t unfinished = 0;                              // ranks: the foreground work
-  base::Time end;                                           // when the last rank finished
+  std::vector<std::vector<GroupChain>> chains;  // [group set][group]
+  std::vector<LabelStats> labels;               // by Plan::labels
+  std::vector<std::vector<topology::Route>>
+      host_routes;              // [rank]{load host, store host, load storage, store storage}
+  std::int64_t unfinished = 0;  // ranks: the foreground work
+  base::Time end;               // when the last rank finished
   std::int64_t ops_done = 0, ops_total = 0;
   ProgressFunction progress;
+  LoopSkipper* skipper = nullptr;  // nullptr: everything is simulated
+  std::int64_t skipped_ops = 0;
+  base::Time longest_lead_in;  // of any kernel's weights
+  TimelineRecorder* timeline = nullptr;                     // if one was asked for
 };
 
 }  // namespace trn3sim::sim

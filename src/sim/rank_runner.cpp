@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rank_runner.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "trn3sim/base/error.hpp"
+#include "timeline_recorder.hpp"
 #include "trn3sim/compile/collective.hpp"
+
+#include "loop_skipper.hpp"
+#include <fmt/format.h>
 
 namespace trn3sim::sim {
 namespace {
@@ -31,9 +33,11 @@ RankRunner::RankRunner(MachineState& machine, std::int64_t rank)
   running_.resize(static_cast<std::size_t>(machine.tables.queues));
   stats_.kernels.resize(machine.profiles.size() + machine.opaque.size());
   stats_.phase_fs.resize(machine.tables.phases.size(), 0);
+  stats_.labels.resize(machine.plan->labels.size());
 }
 
-void RankRunner::attach(modules::KernelPlayer& player, modules::CcCore& cc, modules::HostPort& host) {
+void RankRunner::attach(modules::KernelPlayer& player, modules::CcCore& cc,
+                        modules::HostPort& host) {
   player_ = &player;
   cc_ = &cc;
   host_ = &host;
@@ -48,7 +52,8 @@ void RankRunner::start() {
 }
 
 const trace::Op& RankRunner::op_of(const Ticket& t) const {
-  return machine_.program->blocks[static_cast<std::size_t>(t.block)].ops[static_cast<std::size_t>(t.op)];
+  return machine_.program->blocks[static_cast<std::size_t>(t.block)]
+      .ops[static_cast<std::size_t>(t.op)];
 }
 
 const compile::OpPlan& RankRunner::plan_of(const Ticket& t) const {
@@ -70,21 +75,29 @@ void RankRunner::settle() {
 
 void RankRunner::enter_phase(std::int32_t phase) {
   if (phase == phase_) return;
+  settle_phase();
+  phase_ = phase;
+}
+
+void RankRunner::settle_phase() {
   const base::Time now = machine_.context.now();
   stats_.phase_fs[static_cast<std::size_t>(phase_)] += (now - phase_since_).count();
-  phase_ = phase;
   phase_since_ = now;
 }
 
 void RankRunner::issue(std::int32_t queue, const Ticket& t) {
   settle();
   enter_phase(t.phase);
-  running_[static_cast<std::size_t>(queue)] = {t, machine_.context.now()};
+  running_[static_cast<std::size_t>(queue)] = {t, machine_.context.now(), true};
   const trace::Op& op = op_of(t);
-  if (queue == kQueueCompute) issue_kernel(t);
-  else if (const auto* p = std::get_if<trace::PointToPoint>(&op.body)) issue_message(queue, t, *p);
-  else if (queue == kQueueHost) issue_host(queue, t);
-  else issue_collective(queue, t);
+  if (queue == kQueueCompute)
+    issue_kernel(t);
+  else if (const auto* p = std::get_if<trace::PointToPoint>(&op.body))
+    issue_message(queue, t, *p);
+  else if (queue == kQueueHost)
+    issue_host(queue, t);
+  else
+    issue_collective(queue, t);
 }
 
 // Index of an op's kernel: Plan::kernels first, then the opaque ones.
@@ -93,16 +106,19 @@ std::size_t RankRunner::kernel_of(const Ticket& t) const {
   if (kernel >= 0) return static_cast<std::size_t>(kernel);
   const auto it = machine_.opaque.find({t.block, t.op});
   TRN3SIM_CHECK(it != machine_.opaque.end(), "no kernel for op " + op_of(t).id);
-  return machine_.profiles.size() + static_cast<std::size_t>(std::distance(machine_.opaque.begin(), it));
+  return machine_.profiles.size() +
+         static_cast<std::size_t>(std::distance(machine_.opaque.begin(), it));
 }
 
 const models::KernelProfile& RankRunner::profile(std::size_t kernel) const {
   if (kernel < machine_.profiles.size()) return machine_.profiles[kernel];
-  return std::next(machine_.opaque.begin(), static_cast<std::ptrdiff_t>(kernel - machine_.profiles.size()))->second;
+  return std::next(machine_.opaque.begin(),
+                   static_cast<std::ptrdiff_t>(kernel - machine_.profiles.size()))
+      ->second;
 }
 
-// With prefetch, weights load while the predecessor runs or the cores wait. The pieces of one op are
-// one loop, so the loads of the next piece always overlap the current one.
+// With prefetch, weights load while the predecessor runs or the cores wait. The pieces of one op
+// are one loop, so the loads of the next piece always overlap the current one.
 void RankRunner::issue_kernel(const Ticket& t) {
   const base::Time now = machine_.context.now();
   const std::size_t kernel = kernel_of(t);
@@ -141,6 +157,7 @@ void RankRunner::book_kernel() {
   KernelCount& count = stats_.kernels[pieces_.kernel];
   ++count.executions;
   count.total_fs += took;
+  if (machine_.timeline != nullptr) record(kQueueCompute, pieces_.start, static_cast<std::int64_t>(pieces_.kernel));
   settled_ = machine_.context.now();
 }
 
@@ -164,28 +181,32 @@ void RankRunner::kernel_ended() {
 void RankRunner::issue_collective(std::int32_t queue, const Ticket& t) {
   const auto& c = std::get<trace::Collective>(op_of(t).body);
   const compile::OpPlan& plan = plan_of(t);
-  const compile::GroupSet& set = machine_.plan->group_sets[static_cast<std::size_t>(plan.collective)];
+  const compile::GroupSet& set =
+      machine_.plan->group_sets[static_cast<std::size_t>(plan.collective)];
   const auto me = static_cast<std::size_t>(rank_);
   const compile::GroupPlan& group = set.groups[static_cast<std::size_t>(set.group_of_rank[me])];
   const auto n = static_cast<std::int64_t>(group.members.size());
-  const std::int64_t position = machine_.network.ring_index[static_cast<std::size_t>(plan.collective)][me];
+  const std::int64_t position =
+      machine_.network.ring_index[static_cast<std::size_t>(plan.collective)][me];
   modules::CollectiveJob job;
   job.queue = queue;
   job.set = plan.collective;
   job.program = compile::collective_program(c, n, position);
   ++collectives_;
 
-  auto& chain = machine_.chains[static_cast<std::size_t>(plan.collective)][static_cast<std::size_t>(set.group_of_rank[me])];
+  auto& chain = machine_.chains[static_cast<std::size_t>(plan.collective)]
+                               [static_cast<std::size_t>(set.group_of_rank[me])];
   GroupChain::Entry& entry = chain.open[cc_->next_sequence(plan.collective)];
   entry.longest = std::max(entry.longest, sequencer_.chain_start(t));
   LabelStats& label = machine_.labels[static_cast<std::size_t>(plan.label)];
-  if (label.members == 0) {
+  if (!label.used) {
+    label.used = true;
     label.in_bytes = c.in;
     label.out_bytes = c.out;
     label.ranks = n;
     label.bus_bytes = bus_bytes(c, n);
     label.algorithm = job.program.algorithm;
-    label.worst_link = group.worst_link;
+    label.worst_link = set.worst_link;
   }
   cc_->start(job);
 }
@@ -194,33 +215,41 @@ void RankRunner::end_collective(const Ticket& t, base::Time start) {
   const base::Time now = machine_.context.now();
   const auto& c = std::get<trace::Collective>(op_of(t).body);
   const compile::OpPlan& plan = plan_of(t);
-  const compile::GroupSet& set = machine_.plan->group_sets[static_cast<std::size_t>(plan.collective)];
+  const compile::GroupSet& set =
+      machine_.plan->group_sets[static_cast<std::size_t>(plan.collective)];
   const auto me = static_cast<std::size_t>(rank_);
   const auto g = static_cast<std::size_t>(set.group_of_rank[me]);
   const compile::GroupPlan& group = set.groups[g];
   const auto n = static_cast<std::int64_t>(group.members.size());
-  LabelStats& label = machine_.labels[static_cast<std::size_t>(plan.label)];
+  LabelCount& label = stats_.labels[static_cast<std::size_t>(plan.label)];
   ++label.members;
   label.total_fs += (now - start).count();
-  if (group.members.front() == rank_) ++label.count;
+  if (group.members.front() == rank_) ++label.instances;
 
   auto& open = machine_.chains[static_cast<std::size_t>(plan.collective)][g].open;
   const auto it = open.find(cc_->next_sequence(plan.collective) - 1);
   TRN3SIM_CHECK(it != open.end(), "collective ended twice");
-  const std::int64_t position = machine_.network.ring_index[static_cast<std::size_t>(plan.collective)][me];
+  const std::int64_t position =
+      machine_.network.ring_index[static_cast<std::size_t>(plan.collective)][me];
   const compile::CollectiveProgram program = compile::collective_program(c, n, position);
-  const base::Rate cap = compile::dma_rate(machine_.run->system.chip, machine_.plan->places[me], false);
-  const base::Time least = compile::least_time(program, group, *machine_.graph, machine_.run->system.chip, cap);
+  const base::Rate cap =
+      compile::dma_rate(machine_.run->system.chip, machine_.plan->places[me], false);
+  const base::Time least =
+      compile::least_time(program, group, *machine_.graph, machine_.run->system.chip, cap);
   sequencer_.set_chain_end(t, it->second.longest + least);
   if (++it->second.done == n) open.erase(it);
 }
 
 void RankRunner::issue_message(std::int32_t queue, const Ticket& t, const trace::PointToPoint& op) {
   const base::Mesh& mesh = machine_.program->header.mesh;
-  const std::int64_t peer = mesh.with_coordinate(rank_, op.axis, mesh.coordinate(rank_, op.axis) + op.offset);
+  const std::int64_t peer =
+      mesh.with_coordinate(rank_, op.axis, mesh.coordinate(rank_, op.axis) + op.offset);
   sequencer_.set_chain_end(t, sequencer_.chain_start(t));
-  if (op.send) cc_->send(queue, peer, machine_.plan->message_routes.at({rank_, peer}), base::Bytes(op.bytes), op.tag);
-  else cc_->receive(queue, peer, op.tag);
+  if (op.send)
+    cc_->send(queue, peer, machine_.plan->message_routes.at({rank_, peer}), base::Bytes(op.bytes),
+              op.tag);
+  else
+    cc_->receive(queue, peer, op.tag);
 }
 
 void RankRunner::issue_host(std::int32_t queue, const Ticket& t) {
@@ -245,6 +274,7 @@ void RankRunner::issue_host(std::int32_t queue, const Ticket& t) {
 void RankRunner::transfer_ended(std::int32_t queue) {
   const Running r = running_[static_cast<std::size_t>(queue)];
   settle();
+  if (machine_.timeline != nullptr) record(queue, r.start, -1);
   if (queue == kQueueHost) {
     --host_ops_;
   } else if (queue >= kQueueStream0) {
@@ -254,12 +284,18 @@ void RankRunner::transfer_ended(std::int32_t queue) {
   complete(queue);
 }
 
+void RankRunner::record(std::int32_t queue, base::Time start, std::int64_t kernel) const {
+  machine_.timeline->ended(rank_, queue, running_[static_cast<std::size_t>(queue)].ticket, sequencer_, start, kernel);
+}
+
 void RankRunner::complete(std::int32_t queue) {
   const Ticket t = running_[static_cast<std::size_t>(queue)].ticket;
+  running_[static_cast<std::size_t>(queue)].busy = false;
   sequencer_.complete(queue, t);
   ++machine_.ops_done;
   if ((machine_.ops_done & kProgressMask) == 0 && machine_.progress)
-    machine_.progress({machine_.ops_done, machine_.ops_total, machine_.context.now(), "simulating"});
+    machine_.progress(
+        {machine_.ops_done, machine_.ops_total, machine_.context.now(), "simulating"});
   if (sequencer_.finished() && stats_.finished_at.count() == 0) {
     stats_.finished_at = machine_.context.now();
     --machine_.unfinished;
@@ -274,6 +310,49 @@ void RankRunner::close(base::Time end) {
   settled_ = end;
   stats_.phase_fs[static_cast<std::size_t>(phase_)] += (end - phase_since_).count();
   phase_since_ = end;
+}
+
+void RankRunner::loop_boundary(const LoopBoundary& b) {
+  if (machine_.skipper != nullptr) machine_.skipper->boundary(rank_, b);
+}
+
+bool RankRunner::fingerprint(base::StateHash& hash, const LoopBoundary& loop,
+                             const std::vector<bool>& sets) {
+  settle_phase();
+  const base::Time now = machine_.context.now();
+  sequencer_.fingerprint(hash, loop.loop, loop.iteration, loop.chain);
+  for (std::size_t q = 0; q < running_.size(); ++q) {
+    const Running& r = running_[q];
+    const bool active = static_cast<std::int32_t>(q) == kQueueCompute ? kernel_running_ : r.busy;
+    hash.add(active ? 1 : 0);
+    if (!active) continue;
+    if (!sequencer_.inside(r.ticket, loop.loop)) return false;  // work from outside the loop
+    hash.add(sequencer_.stable_frame(r.ticket));
+    hash.add(r.ticket.op);
+    hash.add(r.start, now);
+  }
+  hash.add(pieces_.left);
+  hash.add(pieces_.last);
+  hash.add(static_cast<std::int64_t>(pieces_.kernel));
+  // How long ago the last kernel started matters up to the longest lead-in that could be hidden.
+  hash.add(had_kernel_ ? std::min(now - pieces_.start, machine_.longest_lead_in).count() : -1);
+  hash.add(kernel_running_ ? 1 : (settled_ - now).count());
+  hash.add(collectives_);
+  hash.add(host_ops_);
+  hash.add(phase_);
+  host_->fingerprint(hash);
+  return cc_->fingerprint(hash, sets);
+}
+
+void RankRunner::jump(const LoopBoundary& loop, std::int64_t iterations, base::Time delta,
+                      base::Time chain) {
+  sequencer_.jump(loop.loop, iterations, chain);
+  for (Running& r : running_) r.start += delta;
+  pieces_.start += delta;
+  settled_ += delta;
+  phase_since_ += delta;
+  host_->shift(delta);
+  cc_->shift(delta);
 }
 
 std::string RankRunner::waiting() const {

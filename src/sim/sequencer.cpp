@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t kWindow = 256;  // fetched ops that are not done, per rank
 
 bool is_nesting(const trace::Op& op) {
-  return std::holds_alternative<trace::Call>(op.body) || std::holds_alternative<trace::Repeat>(op.body);
+  return std::holds_alternative<trace::Call>(op.body) ||
+         std::holds_alternative<trace::Repeat>(op.body);
 }
 
 std::int32_t queue_of(const trace::Op& op, const compile::OpPlan& plan, std::int64_t streams) {
@@ -21,7 +22,8 @@ std::int32_t queue_of(const trace::Op& op, const compile::OpPlan& plan, std::int
     return kQueueStream0 + static_cast<std::int32_t>(plan.collective % streams);
   if (const auto* p = std::get_if<trace::PointToPoint>(&op.body))
     return p->send ? kQueueSend : kQueueReceive;
-  if (std::holds_alternative<trace::Memory>(op.body) || std::holds_alternative<trace::Delay>(op.body))
+  if (std::holds_alternative<trace::Memory>(op.body) ||
+      std::holds_alternative<trace::Delay>(op.body))
     return kQueueHost;
   return kQueueCompute;
 }
@@ -39,8 +41,10 @@ BlockInfo block_info(const trace::Block& block, const std::vector<compile::OpPla
   for (std::size_t i = 0; i < n; ++i) {
     const trace::Op& op = block.ops[i];
     for (std::int32_t d : op.deps) {
-      if (d == trace::kEntry) info.entry_successors.push_back(static_cast<std::int32_t>(i));
-      else info.successors[static_cast<std::size_t>(d)].push_back(static_cast<std::int32_t>(i));
+      if (d == trace::kEntry)
+        info.entry_successors.push_back(static_cast<std::int32_t>(i));
+      else
+        info.successors[static_cast<std::size_t>(d)].push_back(static_cast<std::int32_t>(i));
       ++info.dependencies[i];
     }
     info.queue[i] = queue_of(op, plan[i], streams);
@@ -82,7 +86,8 @@ std::int32_t Sequencer::make_frame(std::int32_t block, std::int32_t parent, std:
   }
   const BlockInfo& info = tables_.blocks[static_cast<std::size_t>(block)];
   const std::int32_t own_phase = tables_.block_phase[static_cast<std::size_t>(block)];
-  const std::int32_t parent_phase = parent >= 0 ? frames_[static_cast<std::size_t>(parent)].phase : 0;
+  const std::int32_t parent_phase =
+      parent >= 0 ? frames_[static_cast<std::size_t>(parent)].phase : 0;
   Frame& f = frames_[static_cast<std::size_t>(id)];
   std::vector<std::int32_t> waits = std::move(f.waits);
   std::vector<base::Time> chain = std::move(f.chain);
@@ -96,6 +101,8 @@ std::int32_t Sequencer::make_frame(std::int32_t block, std::int32_t parent, std:
   f.outs_left = info.outs;
   f.ops_left = static_cast<std::int32_t>(info.dependencies.size());
   f.phase = own_phase != 0 ? own_phase : parent_phase;
+  f.serial = next_serial_++;
+  f.loop = path_of(parent, parent_op);
   f.used = true;
   waits.assign(info.dependencies.begin(), info.dependencies.end());
   chain.assign(info.dependencies.size(), base::Time(0));
@@ -144,14 +151,19 @@ void Sequencer::fetch() {
       if (!fetch_op(id)) return;
       continue;
     }
+    // An iteration starts when its predecessor's outs are done, so one ahead is enough.
+    if (f.iteration + 1 < f.iterations && !f.entry_done) return;
     f.fetched = true;
     fetch_stack_.pop_back();
     if (f.iteration + 1 < f.iterations) {
-      const std::int32_t next = make_frame(f.block, f.parent, f.parent_op, f.iteration + 1, f.iterations);
+      const std::int32_t next =
+          make_frame(f.block, f.parent, f.parent_op, f.iteration + 1, f.iterations);
       Frame& now = frames_[static_cast<std::size_t>(id)];  // make_frame may have moved it
       fetch_stack_.push_back(next);
-      if (now.outs_done) enter_entry(next, now.out_chain);
-      else now.next_iteration = next;
+      if (now.outs_done)
+        enter_entry(next, now.out_chain);
+      else
+        now.next_iteration = next;
     }
     release_if_over(id);
   }
@@ -161,7 +173,8 @@ void Sequencer::fetch() {
 bool Sequencer::fetch_op(std::int32_t id) {
   const std::int32_t index = frames_[static_cast<std::size_t>(id)].position++;
   const std::int32_t block_id = frames_[static_cast<std::size_t>(id)].block;
-  const trace::Op& op = tables_.program->blocks[static_cast<std::size_t>(block_id)].ops[static_cast<std::size_t>(index)];
+  const trace::Op& op = tables_.program->blocks[static_cast<std::size_t>(block_id)]
+                            .ops[static_cast<std::size_t>(index)];
   ++in_window_;
   const bool here = trace::runs_on(*tables_.program, op, rank_);
   std::int32_t child_block = -1;
@@ -171,14 +184,19 @@ bool Sequencer::fetch_op(std::int32_t id) {
     child_block = repeat->block;
     times = repeat->times;
   }
-  const bool waits = frames_[static_cast<std::size_t>(id)].waits[static_cast<std::size_t>(index)] > 0;
+  const bool waits =
+      frames_[static_cast<std::size_t>(id)].waits[static_cast<std::size_t>(index)] > 0;
   if (here && child_block >= 0) {
     const std::int32_t child = make_frame(child_block, id, index, 0, times);
     fetch_stack_.push_back(child);
-    if (!waits) enter_entry(child, frames_[static_cast<std::size_t>(id)].chain[static_cast<std::size_t>(index)]);
+    if (!waits)
+      enter_entry(child,
+                  frames_[static_cast<std::size_t>(id)].chain[static_cast<std::size_t>(index)]);
     return true;
   }
-  const std::int32_t queue = here ? tables_.blocks[static_cast<std::size_t>(block_id)].queue[static_cast<std::size_t>(index)] : kQueueNone;
+  const std::int32_t queue = here ? tables_.blocks[static_cast<std::size_t>(block_id)]
+                                        .queue[static_cast<std::size_t>(index)]
+                                  : kQueueNone;
   if (queue == kQueueNone) {
     if (!waits) finished_ops_.emplace_back(id, index);
     return true;
@@ -197,6 +215,10 @@ void Sequencer::enter_entry(std::int32_t id, base::Time chain) {
     outs_complete(id);
     return;
   }
+  if (f.iterations > 1) {
+    const Frame& parent = frames_[static_cast<std::size_t>(f.parent)];
+    sink_.loop_boundary({f.loop, parent.block, f.parent_op, f.iteration, f.iterations, chain});
+  }
   for (std::int32_t op : info.entry_successors) satisfy(id, op, chain);
 }
 
@@ -211,13 +233,15 @@ void Sequencer::satisfy(std::int32_t id, std::int32_t op, base::Time chain) {
 void Sequencer::ready(std::int32_t id, std::int32_t index) {
   const Frame& f = frames_[static_cast<std::size_t>(id)];
   if (index >= f.position) return;  // fetched later, which looks at waits itself
-  const trace::Op& op = tables_.program->blocks[static_cast<std::size_t>(f.block)].ops[static_cast<std::size_t>(index)];
+  const trace::Op& op = tables_.program->blocks[static_cast<std::size_t>(f.block)]
+                            .ops[static_cast<std::size_t>(index)];
   const bool here = trace::runs_on(*tables_.program, op, rank_);
   if (here && is_nesting(op)) {
     const base::Time chain = f.chain[static_cast<std::size_t>(index)];
     for (std::size_t i = 0; i < frames_.size(); ++i) {
       const Frame& child = frames_[i];
-      if (child.used && child.parent == id && child.parent_op == index && child.iteration == 0 && !child.entry_done) {
+      if (child.used && child.parent == id && child.parent_op == index && child.iteration == 0 &&
+          !child.entry_done) {
         enter_entry(static_cast<std::int32_t>(i), chain);
         return;
       }
@@ -225,7 +249,8 @@ void Sequencer::ready(std::int32_t id, std::int32_t index) {
     return;
   }
   const BlockInfo& info = tables_.blocks[static_cast<std::size_t>(f.block)];
-  if (!here || info.queue[static_cast<std::size_t>(index)] == kQueueNone) finished_ops_.emplace_back(id, index);
+  if (!here || info.queue[static_cast<std::size_t>(index)] == kQueueNone)
+    finished_ops_.emplace_back(id, index);
 }
 
 void Sequencer::complete(std::int32_t queue, const Ticket& ticket) {
@@ -293,8 +318,19 @@ base::Time Sequencer::chain_start(const Ticket& t) const {
 }
 
 void Sequencer::set_chain_end(const Ticket& t, base::Time end) {
-  base::Time& slot = frames_[static_cast<std::size_t>(t.frame)].chain[static_cast<std::size_t>(t.op)];
+  base::Time& slot =
+      frames_[static_cast<std::size_t>(t.frame)].chain[static_cast<std::size_t>(t.op)];
   slot = std::max(slot, end);
+}
+
+std::string Sequencer::iterations(const Ticket& ticket) const {
+  std::string text;
+  for (std::int32_t f = ticket.frame; f >= 0; f = frames_[static_cast<std::size_t>(f)].parent) {
+    const Frame& frame = frames_[static_cast<std::size_t>(f)];
+    if (frame.iterations == 1) continue;
+    text = std::to_string(frame.iteration) + (text.empty() ? "" : "/") + text;
+  }
+  return text;
 }
 
 std::vector<Ticket> Sequencer::outstanding() const {

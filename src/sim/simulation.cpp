@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/sim/simulation.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -12,11 +10,15 @@
 #include <set>
 #include <utility>
 
+#include "trn3sim/compile/kernel.hpp"
+#include "trn3sim/sim/bench.hpp"
+
 #include "collect.hpp"
 #include "machine.hpp"
 #include "profile_store.hpp"
-#include "trn3sim/compile/kernel.hpp"
-#include "trn3sim/sim/bench.hpp"
+#include "timeline_recorder.hpp"
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace trn3sim::sim {
 namespace {
@@ -33,13 +35,15 @@ std::int64_t peak_rss() {
 
 std::string host_name() {
   std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("unknown");
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
+                                                        : std::string("unknown");
 }
 
 }  // namespace
 
-// The least rate that a kernel can be granted if it asks for more: a stack is shared max-min fair by
-// the kernels of its ranks and their collective flows, one for each stream that the program uses.
+// The least rate that a kernel can be granted if it asks for more: a stack is shared max-min fair
+// by the kernels of its ranks and their collective flows, one for each stream that the program
+// uses.
 base::Rate least_grant(const MachineState& state, base::Rate capacity) {
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ranks;  // by chip, stack
   std::int64_t most = 1;
@@ -58,11 +62,13 @@ struct Simulation::Impl {
   KernelBench bench;
   std::optional<ProfileStore> store;
   stats::RunInfo info;
+  std::unique_ptr<TimelineRecorder> recorder;
   std::string cache_problem;
 
   Impl(const config::RunSpec& run, const topology::Graph& graph, const trace::Program& program,
        const compile::Plan& plan)
-      : machine(run, graph, program, plan), bench("bench", run.system.chip, machine.state().context) {}
+      : machine(run, graph, program, plan),
+        bench("bench", run.system.chip, machine.state().context) {}
 
   models::KernelProfile profile(const compile::KernelSpec& kernel, base::Rate least);
   void profile_kernels();
@@ -89,9 +95,11 @@ void Simulation::Impl::profile_kernels() {
   std::int64_t done = 0;
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
     state.profiles[i] = profile(kernels[i], least);
+    state.longest_lead_in = std::max(state.longest_lead_in, state.profiles[i].weight_lead_in);
     ++done;
     if (state.progress)
-      state.progress({done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
+      state.progress(
+          {done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
   }
   info.profiled_kernels = done;
   if (!store) return;
@@ -126,6 +134,13 @@ void Simulation::on_progress(ProgressFunction function) {
   impl_->machine.state().progress = std::move(function);
 }
 
+void Simulation::record(stats::Timeline& timeline) {
+  MachineState& state = impl_->machine.state();
+  impl_->recorder = std::make_unique<TimelineRecorder>(state, timeline);
+  state.timeline = impl_->recorder.get();
+  state.skipper = nullptr;  // a timeline shows every iteration
+}
+
 void Simulation::cache_profiles(const std::filesystem::path& directory) {
   impl_->store.emplace(directory);
 }
@@ -151,8 +166,12 @@ stats::Results Simulation::run() {
   return results;
 }
 
-const stats::RunInfo& Simulation::info() const { return impl_->info; }
+const stats::RunInfo& Simulation::info() const {
+  return impl_->info;
+}
 
-const std::string& Simulation::cache_problem() const { return impl_->cache_problem; }
+const std::string& Simulation::cache_problem() const {
+  return impl_->cache_problem;
+}
 
 }  // namespace trn3sim::sim

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <map>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/topology/graph.hpp"
@@ -17,10 +18,14 @@ struct Wire {
   base::Time latency;
 };
 
+void add_one_way(Graph& graph, NodeId from, NodeId to, const Wire& wire) {
+  graph.add_link({wire.kind, fmt::format("{}->{}", graph.node(from).name, graph.node(to).name),
+                  from, to, wire.bandwidth, wire.latency});
+}
+
 void join(Graph& graph, NodeId a, NodeId b, const Wire& wire) {
-  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}})
-    graph.add_link({wire.kind, fmt::format("{}->{}", graph.node(from).name, graph.node(to).name),
-                    from, to, wire.bandwidth, wire.latency});
+  add_one_way(graph, a, b, wire);
+  add_one_way(graph, b, a, wire);
 }
 
 Wire fabric_wire(const config::LinkSpec& link) {
@@ -82,6 +87,70 @@ void add_paired_planes(Graph& graph, const config::FabricSpec& fabric,
   }
 }
 
+// Chip i to chip i + 1, the last one to the first; two chips have one link.
+void add_ring(Graph& graph, const Wire& wire, const std::vector<NodeId>& hubs) {
+  for (std::size_t i = 0; i + 1 < hubs.size(); ++i) join(graph, hubs[i], hubs[i + 1], wire);
+  if (hubs.size() > 2) join(graph, hubs.back(), hubs.front(), wire);
+}
+
+// The last dimension varies fastest with the chip number.
+void add_torus(Graph& graph, const config::FabricSpec& fabric, const std::vector<NodeId>& hubs) {
+  std::size_t stride = hubs.size();
+  for (const std::int64_t dim : fabric.dims) {
+    const auto length = static_cast<std::size_t>(dim);
+    stride /= length;
+    for (std::size_t first = 0; first < hubs.size(); ++first) {
+      if (first / stride % length != 0) continue;
+      std::vector<NodeId> ring;
+      for (std::size_t k = 0; k < length; ++k) ring.push_back(hubs[first + k * stride]);
+      add_ring(graph, fabric_wire(fabric.link), ring);
+    }
+  }
+}
+
+void add_switch(Graph& graph, const config::FabricSpec& fabric, const std::vector<NodeId>& hubs) {
+  const NodeId node = graph.add_node({NodeKind::Switch, "switch", -1, -1, fabric.switch_latency});
+  for (const NodeId hub : hubs) join(graph, hub, node, fabric_wire(fabric.link));
+}
+
+void add_all_pairs(Graph& graph, const Wire& wire, const std::vector<NodeId>& hubs) {
+  for (std::size_t a = 0; a < hubs.size(); ++a)
+    for (std::size_t b = a + 1; b < hubs.size(); ++b) join(graph, hubs[a], hubs[b], wire);
+}
+
+void add_listed(Graph& graph, const config::FabricSpec& fabric, const std::vector<NodeId>& hubs) {
+  std::map<std::string, NodeId> nodes;
+  for (std::size_t i = 0; i < hubs.size(); ++i) nodes.emplace(fmt::format("chip{}", i), hubs[i]);
+  for (const config::SwitchSpec& s : fabric.switches)
+    nodes.emplace(s.name, graph.add_node({NodeKind::Switch, s.name, -1, -1, s.latency}));
+  for (const config::GraphLinkSpec& link : fabric.links) {
+    const NodeId from = nodes.at(link.from), to = nodes.at(link.to);
+    const Wire wire = fabric_wire(link.link);
+    if (link.one_way)
+      add_one_way(graph, from, to, wire);
+    else
+      join(graph, from, to, wire);
+  }
+}
+
+void add_fabric(Graph& graph, const config::FabricSpec& fabric, const std::vector<NodeId>& hubs) {
+  if (fabric.type == "paired_planes")
+    add_paired_planes(graph, fabric, hubs);
+  else if (fabric.type == "ring")
+    add_ring(graph, fabric_wire(fabric.link), hubs);
+  else if (fabric.type == "torus")
+    add_torus(graph, fabric, hubs);
+  else if (fabric.type == "switch")
+    add_switch(graph, fabric, hubs);
+  else if (fabric.type == "fully_connected")
+    add_all_pairs(graph, fabric_wire(fabric.link), hubs);
+  else if (fabric.type == "graph")
+    add_listed(graph, fabric, hubs);
+  else
+    TRN3SIM_CHECK(fabric.type == "none" && hubs.size() == 1,
+                  fmt::format("fabric type {} with {} chips", fabric.type, hubs.size()));
+}
+
 }  // namespace
 
 Graph build(const config::SystemSpec& system) {
@@ -91,11 +160,7 @@ Graph build(const config::SystemSpec& system) {
   std::vector<NodeId> hubs;
   for (std::int64_t chip = 0; chip < graph.chips_; ++chip)
     hubs.push_back(add_chip(graph, system.chip, chip, graph.stacks_));
-  if (system.fabric.type == "paired_planes")
-    add_paired_planes(graph, system.fabric, hubs);
-  else
-    TRN3SIM_CHECK(system.fabric.type == "none" && graph.chips_ == 1,
-                  fmt::format("fabric type {} with {} chips", system.fabric.type, graph.chips_));
+  add_fabric(graph, system.fabric, hubs);
   return graph;
 }
 

@@ -4,11 +4,12 @@
 // One kernel of each kind, in detail alone on a chip, equals the bench's profile exactly.
 #include <vector>
 
-#include "support/kernel_test.hpp"
 #include "trn3sim/compile/kernel.hpp"
 #include "trn3sim/config/run_spec.hpp"
 #include "trn3sim/modules/detailed_chip.hpp"
 #include "trn3sim/sim/bench.hpp"
+
+#include "support/kernel_test.hpp"
 
 namespace trn3sim {
 namespace {
@@ -25,7 +26,8 @@ compile::KernelSpec gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 compile::KernelSpec attention(bool backward) {
   compile::KernelSpec s;
-  s.kind = backward ? compile::KernelKind::AttentionBackward : compile::KernelKind::AttentionForward;
+  s.kind =
+      backward ? compile::KernelKind::AttentionBackward : compile::KernelKind::AttentionForward;
   s.heads = s.kv_heads = 2;
   s.sq = s.skv = 1024;
   s.d = 128;
@@ -47,7 +49,8 @@ compile::KernelSpec vector(const std::string& fn, int inputs, int outputs) {
 
 class DetailTest : public test::KernelTest {
  protected:
-  config::RunSpec run = config::load_run(std::string(TRN3SIM_SOURCE_DIR) + "/configs/chip1.json", {});
+  config::RunSpec run =
+      config::load_run(std::string(TRN3SIM_SOURCE_DIR) + "/configs/chip1.json", {});
 
   void expect_equal(const std::vector<compile::KernelSpec>& kernels) {
     const config::ChipSpec& spec = run.system.chip;
@@ -83,11 +86,14 @@ TEST_F(DetailTest, MatmulsEqualTheirProfiles) {
   expect_equal({gemm(1024, 1024, 2048), dw, gate});
 }
 
-TEST_F(DetailTest, AttentionEqualsItsProfiles) { expect_equal({attention(false), attention(true)}); }
+TEST_F(DetailTest, AttentionEqualsItsProfiles) {
+  expect_equal({attention(false), attention(true)});
+}
 
 TEST_F(DetailTest, VectorKernelsEqualTheirProfiles) {
   expect_equal({vector("add", 2, 1), vector("rmsnorm", 1, 1), vector("rmsnorm_bwd", 3, 1),
-                vector("silu_mul", 2, 1), vector("embedding", 1, 1), vector("cross_entropy", 1, 1)});
+                vector("silu_mul", 2, 1), vector("embedding", 1, 1),
+                vector("cross_entropy", 1, 1)});
 }
 
 TEST_F(DetailTest, OptimizerEqualsItsProfile) {

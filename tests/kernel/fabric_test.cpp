@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 
-#include "support/kernel_test.hpp"
 #include "trn3sim/modules/hbm_share.hpp"
 #include "trn3sim/modules/link.hpp"
+
+#include "support/kernel_test.hpp"
 
 namespace trn3sim::modules {
 namespace {
@@ -23,8 +24,10 @@ topology::Graph row() {
     n.name = std::to_string(i);
     g.add_node(n);
   }
-  g.add_link({topology::LinkKind::OnDie, "n0->n1", topology::NodeId{0}, topology::NodeId{1}, Rate(kOneBytePerFs), Time(10)});
-  g.add_link({topology::LinkKind::OnDie, "n1->n2", topology::NodeId{1}, topology::NodeId{2}, Rate(kOneBytePerFs), Time(20)});
+  g.add_link({topology::LinkKind::OnDie, "n0->n1", topology::NodeId{0}, topology::NodeId{1},
+              Rate(kOneBytePerFs), Time(10)});
+  g.add_link({topology::LinkKind::OnDie, "n1->n2", topology::NodeId{1}, topology::NodeId{2},
+              Rate(kOneBytePerFs), Time(20)});
   return g;
 }
 
@@ -112,7 +115,7 @@ TEST_F(FabricTest, AShareEndsKernelsOnTime) {
   const auto flow = share.open_flow(Rate(5));  // half speed from the start
   sc_core::sc_start(to_sc(Time(100)));         // half done
   EXPECT_TRUE(ends.at.empty());
-  share.close_flow(flow);                      // the rest at full speed: 50
+  share.close_flow(flow);  // the rest at full speed: 50
   sc_core::sc_start();
   EXPECT_EQ(ends.at, (std::vector<Time>{Time(150)}));
 }

@@ -5,11 +5,12 @@
 #include <cstdio>
 #include <fstream>
 
-#include "support/kernel_test.hpp"
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/compile/plan.hpp"
 #include "trn3sim/config/run_spec.hpp"
 #include "trn3sim/sim/simulation.hpp"
+
+#include "support/kernel_test.hpp"
 
 namespace trn3sim {
 namespace {
@@ -21,9 +22,13 @@ class MachineTest : public test::KernelTest {
   // Runs a trace of the given op lines on one chip, four logical cores.
   stats::Results run(const std::string& ops, const std::vector<std::string>& sets = {},
                      const std::string& config = "chip1.json", int ranks = 4) {
-    const std::string path = ::testing::TempDir() + "/machine_test_" + std::to_string(getpid()) + ".trace";
-    std::ofstream(path) << R"({"trace":"trn3sim","v":1,"name":"t","rank_unit":"logical_core","mesh":[["tp",)" << ranks
-                        << R"(]],"defaults":{"dtype":"bf16"},"tokens_per_step":1,"memory":[]})" << "\n" << ops;
+    const std::string path =
+        ::testing::TempDir() + "/machine_test_" + std::to_string(getpid()) + ".trace";
+    std::ofstream(path)
+        << R"({"trace":"trn3sim","v":1,"name":"t","rank_unit":"logical_core","mesh":[["tp",)"
+        << ranks << R"(]],"defaults":{"dtype":"bf16"},"tokens_per_step":1,"memory":[]})"
+        << "\n"
+        << ops;
     spec = config::load_run(std::string(TRN3SIM_SOURCE_DIR) + "/configs/" + config, sets);
     const topology::Graph graph = topology::build(spec.system);
     const trace::Program program = trace::read(path);
@@ -35,8 +40,10 @@ class MachineTest : public test::KernelTest {
   // Ring of the four stacks: every step waits for the slowest hop, which crosses the dies.
   [[nodiscard]] std::int64_t ring(std::int64_t steps, std::int64_t bytes) const {
     const config::ChipSpec& c = spec.system.chip;
-    const auto crossing = static_cast<std::int64_t>(static_cast<double>(c.on_chip.stack_link.count()) * c.on_chip.die_crossing_bandwidth);
-    const base::Time hop = base::transfer_time(base::Bytes(bytes), base::Rate(crossing)) + c.on_chip.stack_latency + c.on_chip.die_crossing_latency;
+    const auto crossing = static_cast<std::int64_t>(
+        static_cast<double>(c.on_chip.stack_link.count()) * c.on_chip.die_crossing_bandwidth);
+    const base::Time hop = base::transfer_time(base::Bytes(bytes), base::Rate(crossing)) +
+                           c.on_chip.stack_latency + c.on_chip.die_crossing_latency;
     const base::Time start = c.collectives.start_overhead + c.dma.start_latency;
     const base::Time between = c.dma.completion + c.dma.start_latency + c.collectives.step_overhead;
     return (start + hop * steps + between * (steps - 1) + c.dma.completion).count();
@@ -45,9 +52,11 @@ class MachineTest : public test::KernelTest {
 };
 
 TEST_F(MachineTest, RingAllReduceTakesItsSteps) {
-  const auto r = run(R"({"op":"coll","id":"c","kind":"all_reduce","group":"tp","in":67108864,"out":67108864})" "\n");
-  // A chunk that starts behind a die crossing sees 2 crossings in 4 hops; the steps of a ring are not
-  // in lockstep, so the slowest chain has the fast hops in between: at most 2(n-1) slow hops.
+  const auto r =
+      run(R"({"op":"coll","id":"c","kind":"all_reduce","group":"tp","in":67108864,"out":67108864})"
+          "\n");
+  // A chunk that starts behind a die crossing sees 2 crossings in 4 hops; the steps of a ring are
+  // not in lockstep, so the slowest chain has the fast hops in between: at most 2(n-1) slow hops.
   EXPECT_LE(r.step_fs, ring(6, 16 * kMiB));
   EXPECT_GE(r.step_fs, ring(6, 16 * kMiB) * 90 / 100);
   EXPECT_EQ(r.bytes_sent, 4 * 6 * 16 * kMiB);
@@ -55,14 +64,18 @@ TEST_F(MachineTest, RingAllReduceTakesItsSteps) {
 }
 
 TEST_F(MachineTest, EqualLinksGiveTheClosedFormExactly) {
-  const auto r = run(R"({"op":"coll","id":"c","kind":"all_gather","group":"tp","in":8388608,"out":33554432})" "\n",
-                     {"chip.on_chip.die_crossing_bandwidth=1.0", "chip.on_chip.die_crossing_latency=0ns"});
+  const auto r =
+      run(R"({"op":"coll","id":"c","kind":"all_gather","group":"tp","in":8388608,"out":33554432})"
+          "\n",
+          {"chip.on_chip.die_crossing_bandwidth=1.0", "chip.on_chip.die_crossing_latency=0ns"});
   EXPECT_EQ(r.step_fs, ring(3, 8 * kMiB));
 }
 
 TEST_F(MachineTest, ReduceScatterMovesItsShards) {
-  const auto r = run(R"({"op":"coll","id":"c","kind":"reduce_scatter","group":"tp","in":33554432,"out":8388608})" "\n",
-                     {"chip.on_chip.die_crossing_bandwidth=1.0", "chip.on_chip.die_crossing_latency=0ns"});
+  const auto r = run(
+      R"({"op":"coll","id":"c","kind":"reduce_scatter","group":"tp","in":33554432,"out":8388608})"
+      "\n",
+      {"chip.on_chip.die_crossing_bandwidth=1.0", "chip.on_chip.die_crossing_latency=0ns"});
   EXPECT_EQ(r.step_fs, ring(3, 8 * kMiB));
   EXPECT_EQ(r.bytes_sent, 4 * 3 * 8 * kMiB);
   // Per message: read by the sender, local operand read and result written by the receiver.
@@ -71,50 +84,68 @@ TEST_F(MachineTest, ReduceScatterMovesItsShards) {
 }
 
 TEST_F(MachineTest, AllToAllAndBroadcastFinish) {
-  const auto r = run(R"({"op":"coll","id":"a","kind":"all_to_all","group":"tp","in":4194304,"out":4194304})" "\n"
-                     R"({"op":"coll","id":"b","kind":"broadcast","group":"tp","in":4194304,"out":4194304,"deps":["a"]})" "\n"
-                     R"({"op":"coll","id":"c","kind":"barrier","group":"tp","in":0,"out":0,"deps":["b"]})" "\n");
+  const auto r = run(
+      R"({"op":"coll","id":"a","kind":"all_to_all","group":"tp","in":4194304,"out":4194304})"
+      "\n"
+      R"({"op":"coll","id":"b","kind":"broadcast","group":"tp","in":4194304,"out":4194304,"deps":["a"]})"
+      "\n"
+      R"({"op":"coll","id":"c","kind":"barrier","group":"tp","in":0,"out":0,"deps":["b"]})"
+      "\n");
   EXPECT_EQ(r.bytes_sent, r.bytes_received);
   // 3 rounds of 1 MiB per rank, 3 hops of 4 MiB down the ring, and 2 x 3 semaphores per rank.
   EXPECT_EQ(r.bytes_sent, 4 * 3 * kMiB + 3 * 4 * kMiB + 4 * 6 * 4);
 }
 
 TEST_F(MachineTest, SendAndReceiveMeet) {
-  const auto r = run(R"({"op":"send","id":"s","peer":"tp+1","bytes":1048576,"tag":3,"when":{"tp":0}})" "\n"
-                     R"({"op":"recv","id":"r","peer":"tp-1","bytes":1048576,"tag":3,"when":{"tp":1}})" "\n");
+  const auto r =
+      run(R"({"op":"send","id":"s","peer":"tp+1","bytes":1048576,"tag":3,"when":{"tp":0}})"
+          "\n"
+          R"({"op":"recv","id":"r","peer":"tp-1","bytes":1048576,"tag":3,"when":{"tp":1}})"
+          "\n");
   EXPECT_EQ(r.bytes_sent, kMiB);
   const config::ChipSpec& c = spec.system.chip;
-  EXPECT_EQ(r.step_fs, (base::transfer_time(base::Bytes(kMiB), c.on_chip.stack_link) + c.on_chip.stack_latency +
-                        c.dma.start_latency + c.dma.completion).count());
+  EXPECT_EQ(r.step_fs, (base::transfer_time(base::Bytes(kMiB), c.on_chip.stack_link) +
+                        c.on_chip.stack_latency + c.dma.start_latency + c.dma.completion)
+                           .count());
 }
 
 TEST_F(MachineTest, AWaitingCycleIsADeadlockNotAHang) {
   // Rank 1 receives before it sends, and so does rank 0: both wait for ever.
   try {
-    run(R"({"op":"recv","id":"r0","peer":"tp+1","bytes":1,"tag":0,"when":{"tp":0}})" "\n"
-        R"({"op":"recv","id":"r1","peer":"tp-1","bytes":1,"tag":0,"when":{"tp":1}})" "\n"
-        R"({"op":"send","id":"s0","peer":"tp+1","bytes":1,"tag":0,"when":{"tp":0},"deps":["r0"]})" "\n"
-        R"({"op":"send","id":"s1","peer":"tp-1","bytes":1,"tag":0,"when":{"tp":1},"deps":["r1"]})" "\n");
+    run(R"({"op":"recv","id":"r0","peer":"tp+1","bytes":1,"tag":0,"when":{"tp":0}})"
+        "\n"
+        R"({"op":"recv","id":"r1","peer":"tp-1","bytes":1,"tag":0,"when":{"tp":1}})"
+        "\n"
+        R"({"op":"send","id":"s0","peer":"tp+1","bytes":1,"tag":0,"when":{"tp":0},"deps":["r0"]})"
+        "\n"
+        R"({"op":"send","id":"s1","peer":"tp-1","bytes":1,"tag":0,"when":{"tp":1},"deps":["r1"]})"
+        "\n");
     FAIL();
   } catch (const base::UserError& e) {
     const std::string text = e.what();
-    EXPECT_NE(text.find("deadlock at 0 ns: rank 0: recv from rank 1 tag 0"), std::string::npos) << text;
+    EXPECT_NE(text.find("deadlock at 0 ns: rank 0: recv from rank 1 tag 0"), std::string::npos)
+        << text;
     EXPECT_NE(text.find("op s1 (line 5) waits for r1"), std::string::npos) << text;
   }
 }
 
 TEST_F(MachineTest, DelaysAndHostTransfersAreHostTime) {
-  const auto r = run(R"({"op":"delay","id":"d","ns":5000})" "\n"
-                     R"({"op":"mem","id":"m","dir":"load","space":"host","bytes":1000000,"deps":["d"]})" "\n");
+  const auto r =
+      run(R"({"op":"delay","id":"d","ns":5000})"
+          "\n"
+          R"({"op":"mem","id":"m","dir":"load","space":"host","bytes":1000000,"deps":["d"]})"
+          "\n");
   const auto& host = spec.system.chip.host;
   // Four ranks share the chip's PCIe link: 4 x 1 MB one after another, then the latency.
   const base::Time transfer = base::transfer_time(base::Bytes(1'000'000), host.pcie);
   EXPECT_EQ(r.step_fs, (base::nanoseconds(5000) + 4 * transfer + host.pcie_latency).count());
-  EXPECT_GT(r.breakdown.mean_fs[static_cast<std::size_t>(stats::TimeClass::HostInput)], r.step_fs / 2);
+  EXPECT_GT(r.breakdown.mean_fs[static_cast<std::size_t>(stats::TimeClass::HostInput)],
+            r.step_fs / 2);
 }
 
 TEST_F(MachineTest, AKernelAloneTakesItsProfile) {
-  const auto r = run(R"({"op":"gemm","id":"g","m":1024,"n":1024,"k":1024})" "\n");
+  const auto r = run(R"({"op":"gemm","id":"g","m":1024,"n":1024,"k":1024})"
+                     "\n");
   EXPECT_EQ(r.step_fs, r.kernels.at(0).alone_fs);
   EXPECT_EQ(r.kernels.at(0).count, 4);
   EXPECT_DOUBLE_EQ(r.model_flop, 4 * 2.0 * 1024 * 1024 * 1024);
@@ -123,7 +154,8 @@ TEST_F(MachineTest, AKernelAloneTakesItsProfile) {
 
 // 3 x 2 bytes x 3 x 2^25 elements are 576 MiB, so the op runs as three pieces of 192 MiB.
 TEST_F(MachineTest, PiecesOfALargeOpTakeWhatOneKernelWould) {
-  const auto r = run(R"({"op":"vec","id":"v","fn":"add","elems":100663296})" "\n");
+  const auto r = run(R"({"op":"vec","id":"v","fn":"add","elems":100663296})"
+                     "\n");
   ASSERT_EQ(r.kernels.size(), 1U);
   EXPECT_EQ(r.kernels[0].count, 4 * 3);
   EXPECT_EQ(r.hbm_read_bytes + r.hbm_write_bytes, 4 * 576 * kMiB);
@@ -133,8 +165,12 @@ TEST_F(MachineTest, PiecesOfALargeOpTakeWhatOneKernelWould) {
 }
 
 TEST_F(MachineTest, ACollectiveSlowsAMemoryBoundKernelBesideIt) {
-  const std::string add = R"({"op":"vec","id":"v","fn":"add","elems":33554432})" "\n";
-  const auto r = run(add + R"({"op":"coll","id":"c","kind":"all_gather","group":"tp","in":16777216,"out":67108864})" "\n");
+  const std::string add = R"({"op":"vec","id":"v","fn":"add","elems":33554432})"
+                          "\n";
+  const auto r =
+      run(add +
+          R"({"op":"coll","id":"c","kind":"all_gather","group":"tp","in":16777216,"out":67108864})"
+          "\n");
   EXPECT_GT(r.kernels.at(0).total_fs, 4 * r.kernels.at(0).alone_fs);
 }
 

@@ -13,13 +13,25 @@
 namespace trn3sim::base {
 
 enum class EnergyAccount : std::uint8_t {
-  Tensor, Vector, Scalar, Gpsimd, SbufPsum, DmaNoc, Hbm, HbmPhy, Link, Host, Clock, Leakage, Regulator
+  Tensor,
+  Vector,
+  Scalar,
+  Gpsimd,
+  SbufPsum,
+  DmaNoc,
+  Hbm,
+  HbmPhy,
+  Link,
+  Host,
+  Clock,
+  Leakage,
+  Regulator
 };
 inline constexpr std::size_t kEnergyAccounts = 13;
 
 constexpr std::array<std::string_view, kEnergyAccounts> kEnergyAccountNames = {
-    "tensor", "vector", "scalar", "gpsimd", "sbuf_psum", "dma_noc", "hbm",
-    "hbm_phy", "link", "host", "clock", "leakage", "regulator"};
+    "tensor",  "vector", "scalar", "gpsimd", "sbuf_psum", "dma_noc",  "hbm",
+    "hbm_phy", "link",   "host",   "clock",  "leakage",   "regulator"};
 
 struct EnergyAccounts {
   std::array<Energy, kEnergyAccounts> of{};

@@ -59,8 +59,8 @@ class Problems {
 }  // namespace trn3sim::base
 
 // Checks an invariant of ours; stays on in release builds.
-#define TRN3SIM_CHECK(condition, message)                                          \
-  do {                                                                             \
-    if (!(condition)) [[unlikely]]                                                 \
-      ::trn3sim::base::check_failed(__FILE__, __LINE__, #condition, (message));    \
+#define TRN3SIM_CHECK(condition, message)                                       \
+  do {                                                                          \
+    if (!(condition)) [[unlikely]]                                              \
+      ::trn3sim::base::check_failed(__FILE__, __LINE__, #condition, (message)); \
   } while (false)

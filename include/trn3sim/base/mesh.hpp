@@ -34,8 +34,7 @@ class Mesh {
   // Coordinate of `rank` on axis `axis`.
   [[nodiscard]] std::int64_t coordinate(std::int64_t rank, int axis) const;
   // Rank whose coordinate on `axis` is replaced by `value`.
-  [[nodiscard]] std::int64_t with_coordinate(std::int64_t rank, int axis,
-                                             std::int64_t value) const;
+  [[nodiscard]] std::int64_t with_coordinate(std::int64_t rank, int axis, std::int64_t value) const;
   // The members, ascending in the given axes (last fastest), of the group of `rank` along `axes`
   // (indices). An empty `axes` gives {rank}.
   [[nodiscard]] std::vector<std::int64_t> group_of(std::int64_t rank,

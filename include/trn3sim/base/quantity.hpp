@@ -24,8 +24,14 @@ class Quantity {
   constexpr explicit Quantity(Rep value) : value_(value) {}
   [[nodiscard]] constexpr Rep count() const { return value_; }
 
-  constexpr Quantity& operator+=(Quantity o) { value_ += o.value_; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { value_ -= o.value_; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    value_ += o.value_;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    value_ -= o.value_;
+    return *this;
+  }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return a -= b; }
   friend constexpr Quantity operator*(Quantity a, Rep n) { return Quantity(a.value_ * n); }
@@ -48,24 +54,33 @@ using Power = Quantity<struct PowerTag, std::int64_t>;          // microwatts
 inline constexpr std::int64_t kFemtosPerSecond = 1'000'000'000'000'000;
 inline constexpr Time kTimeMax{INT64_MAX};
 
-constexpr Time nanoseconds(std::int64_t n) { return Time(n * 1'000'000); }
-constexpr Time microseconds(std::int64_t n) { return Time(n * 1'000'000'000); }
-constexpr double to_seconds(Time t) { return static_cast<double>(t.count()) * 1e-15; }
-constexpr double to_joules(Energy e) { return static_cast<double>(e.count()) * 1e-18; }
+constexpr Time nanoseconds(std::int64_t n) {
+  return Time(n * 1'000'000);
+}
+constexpr Time microseconds(std::int64_t n) {
+  return Time(n * 1'000'000'000);
+}
+constexpr double to_seconds(Time t) {
+  return static_cast<double>(t.count()) * 1e-15;
+}
+constexpr double to_joules(Energy e) {
+  return static_cast<double>(e.count()) * 1e-18;
+}
 
 // Ceiling of a / b for a >= 0, b > 0.
-constexpr Int128 ceil_div(Int128 a, Int128 b) { return (a + b - 1) / b; }
+constexpr Int128 ceil_div(Int128 a, Int128 b) {
+  return (a + b - 1) / b;
+}
 
 // Time of the `cycles`-th edge of a clock, rounded up to a femtosecond.
 constexpr Time cycles_time(std::int64_t cycles, Frequency f) {
-  return Time(static_cast<std::int64_t>(
-      ceil_div(Int128(cycles) * kFemtosPerSecond, f.count())));
+  return Time(static_cast<std::int64_t>(ceil_div(Int128(cycles) * kFemtosPerSecond, f.count())));
 }
 
 // Time to move `bytes` at `rate`, rounded up to a femtosecond. `rate` must be positive.
 constexpr Time transfer_time(Bytes bytes, Rate rate) {
-  return Time(static_cast<std::int64_t>(
-      ceil_div(Int128(bytes.count()) * kFemtosPerSecond, rate.count())));
+  return Time(
+      static_cast<std::int64_t>(ceil_div(Int128(bytes.count()) * kFemtosPerSecond, rate.count())));
 }
 
 // Energy of a constant power over a time, exact: 1 uW x 1 fs = 1e-21 J = 1e-3 aJ, rounded down.

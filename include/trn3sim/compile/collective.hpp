@@ -19,10 +19,10 @@ namespace trn3sim::compile {
 // i + need_offset messages have arrived (sends beyond `receives` need them all). The first
 // `reduce_receives` arrivals are combined with local data.
 struct CollectiveProgram {
-  std::string algorithm;          // "ring", "pairwise", "ring pipeline", "local"
+  std::string algorithm;  // "ring", "pairwise", "ring pipeline", "local"
   std::int64_t sends = 0, receives = 0, need_offset = 0, reduce_receives = 0;
   base::Bytes bytes;
-  bool pairwise = false;          // send i goes to position + i + 1, else to the ring's next member
+  bool pairwise = false;  // send i goes to position + i + 1, else to the ring's next member
 };
 
 // Ring all-reduce (reduce-scatter then all-gather, 2(n-1) steps of ceil(bytes/n)), all-gather and

@@ -21,53 +21,55 @@ namespace trn3sim::compile {
 // Cores of one rank: `stacks` consecutive HBM stacks of a chip, `cores` cores on each.
 struct RankPlace {
   std::int64_t chip = 0, first_stack = 0, stacks = 1, cores = 1;
-  std::vector<topology::NodeId> nodes;   // its stacks; the first one is the rank's port for messages
+  std::vector<topology::NodeId> nodes;  // its stacks; the first one is the rank's port for messages
 };
 
 // A directed ring through the members of one group.
 struct Ring {
-  std::vector<std::int64_t> order;       // positions in GroupPlan::members, in ring order
-  std::vector<topology::Route> hops;     // from order[i] to order[i+1 mod n]
+  std::vector<std::int64_t> order;    // positions in GroupPlan::members, in ring order
+  std::vector<topology::Route> hops;  // from order[i] to order[i+1 mod n]
 };
 
 struct GroupPlan {
-  std::string name;                      // "tp"
-  std::vector<std::int64_t> members;     // ranks, ascending
-  std::vector<Ring> rings;               // one
+  std::string name;                          // "tp"
+  std::vector<std::int64_t> members;         // ranks, ascending
+  std::vector<Ring> rings;                   // one
   std::vector<topology::Route> pair_routes;  // [from position x n + to position]; only where needed
-  std::string worst_link;                // slowest link of the rings, after sharing
+  std::string worst_link;                    // slowest link of the rings, after sharing
 };
 
 // What one op of a block becomes.
 struct OpPlan {
-  std::int32_t kernel = -1;              // index into Plan::kernels; -1: no kernel (fused, collective, ...)
-  std::int32_t pieces = 1;               // executions of the kernel, one after another
-  std::int32_t last_piece = -1;          // another kernel for what is left after them, or -1
-  bool fused = false;                    // runs inside another op's kernel: completes with it
-  std::int32_t collective = -1;          // index into Plan::group_sets
-  std::int32_t label = -1;               // index into Plan::labels, for reports
+  std::int32_t kernel = -1;      // index into Plan::kernels; -1: no kernel (fused, collective, ...)
+  std::int32_t pieces = 1;       // executions of the kernel, one after another
+  std::int32_t last_piece = -1;  // another kernel for what is left after them, or -1
+  bool fused = false;            // runs inside another op's kernel: completes with it
+  std::int32_t collective = -1;  // index into Plan::group_sets
+  std::int32_t label = -1;       // index into Plan::labels, for reports
 };
 
 // All groups along one set of mesh axes.
 struct GroupSet {
   std::string name;
+  std::string worst_link;  // of all its groups' rings
   std::vector<GroupPlan> groups;
   std::vector<std::int32_t> group_of_rank;     // index into groups
   std::vector<std::int32_t> position_of_rank;  // index into members
 };
 
 struct Plan {
-  std::vector<RankPlace> places;             // by rank
-  std::vector<KernelSpec> kernels;           // distinct
-  std::vector<std::vector<OpPlan>> ops;      // [block][op]
+  std::vector<RankPlace> places;         // by rank
+  std::vector<KernelSpec> kernels;       // distinct
+  std::vector<std::vector<OpPlan>> ops;  // [block][op]
   std::vector<GroupSet> group_sets;
   std::vector<std::string> labels;
-  std::map<std::pair<std::int64_t, std::int64_t>, topology::Route> message_routes;  // of send ops, by ranks
+  std::map<std::pair<std::int64_t, std::int64_t>, topology::Route>
+      message_routes;  // of send ops, by ranks
 };
 
 // Places ranks (neighbours on the innermost mesh axis share a chip), chooses kernels and embeds
-// rings. Throws base::UserError: more ranks than the machine has cores for, a workload that does not
-// fit in HBM (with bytes needed and there), formats the chip lacks, unreachable ranks.
+// rings. Throws base::UserError: more ranks than the machine has cores for, a workload that does
+// not fit in HBM (with bytes needed and there), formats the chip lacks, unreachable ranks.
 Plan place(const trace::Program& program, const topology::Graph& graph, const config::RunSpec& run);
 
 }  // namespace trn3sim::compile

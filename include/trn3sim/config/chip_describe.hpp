@@ -9,6 +9,9 @@
 //   number(key, double, low, high, doc) a ratio or temperature
 //   share(key, double, doc)             a ratio in (0, 1]
 //   positive(key, quantity, doc), non_negative(key, quantity, doc)
+//   counts(key, vector<int64>, low, high, most, doc)  a list of 1 to `most` whole numbers
+//   list(key, vector<spec>, most, doc)  a list of objects, at least one
+//   optional_list(key, vector<spec>, most, doc)  the same, may be missing or empty
 //   flag(key, bool, doc), text(key, string, doc), choice(key, string, names, doc)
 // and for run options, which have defaults: option_flag, option_choice, option_number.
 #pragma once

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "trn3sim/base/quantity.hpp"
 
@@ -36,6 +37,14 @@ std::string quantity_sample();
 // same value. "4915.2 GB/s" is written "4.9152 TB/s".
 template <class Q>
 std::string quantity_text(Q value);
+
+// "time", "frequency", "energy", "power", "rate" or "capacity".
+template <class Q>
+std::string quantity_name();
+
+// The units of a kind, ascending: "fs", "ps", ...
+template <class Q>
+std::vector<std::string> quantity_units();
 
 // Largest accepted value of a kind, against slips and overflow: 1 PiB, 1 EB/s, 1 THz, 1 s, 1 J, 1
 // MW.

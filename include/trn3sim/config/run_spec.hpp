@@ -33,6 +33,7 @@ struct RunSpec {
   SystemSpec system;
   CompileSpec compile;
   std::uint64_t seed = 1;
+  bool fast_forward = true;    // sleep through loops that repeat exactly; false: simulate everything
   std::uint64_t shuffle = 0;   // test hook: permutes construction and profiling order
   std::filesystem::path config_file;
   std::vector<AssumedNumber> assumed;  // sorted by path

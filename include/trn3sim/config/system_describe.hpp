@@ -14,7 +14,12 @@
 
 namespace trn3sim::config {
 
-inline constexpr std::array<std::string_view, 2> kFabricTypes = {"none", "paired_planes"};
+inline constexpr std::array<std::string_view, 7> kFabricTypes = {
+    "none", "paired_planes", "ring", "torus", "switch", "fully_connected", "graph"};
+inline constexpr std::int64_t kChipsMax = 4096;          // of a fabric without servers
+inline constexpr std::int64_t kFullyConnectedMax = 256;  // links grow with the square
+inline constexpr std::int64_t kTorusDimensionsMax = 6;
+inline constexpr std::int64_t kGraphItemsMax = 1'000'000;  // links or switches written out
 inline constexpr std::array<std::string_view, 3> kCompileLevels = {"stock", "tuned", "ideal"};
 
 // Sets the switches to those of `spec.level`, which must be one of kCompileLevels.
@@ -33,9 +38,21 @@ void describe(V& v, LinkSpec& s) {
 }
 
 template <class V>
-void describe(V& v, FabricSpec& s) {
-  v.choice("type", s.type, kFabricTypes, "shape of the fabric");
-  if (s.type != "paired_planes") return;
+void describe(V& v, SwitchSpec& s) {
+  v.text("name", s.name, "name for the links; not \"chip...\"");
+  v.non_negative("latency", s.latency, "through the switch");
+}
+
+template <class V>
+void describe(V& v, GraphLinkSpec& s) {
+  v.text("from", s.from, "\"chip0\", \"chip1\", ... or the name of a switch");
+  v.text("to", s.to, "likewise");
+  describe(v, s.link);
+  v.option_flag("one_way", s.one_way, "only from `from` to `to`; otherwise both directions");
+}
+
+template <class V>
+void describe_paired_planes(V& v, FabricSpec& s) {
   v.count("servers", s.servers, 1, 4096, "servers");
   v.count("chips_per_server", s.chips_per_server, 1, 1024, "chips of one server");
   v.count("servers_per_rack", s.servers_per_rack, 1, 4096,
@@ -44,10 +61,50 @@ void describe(V& v, FabricSpec& s) {
   v.section("switched", s.switched, "chip to its switch plane");
   v.positive("switch_latency", s.switch_latency, "through one switch plane");
   if (s.servers > s.servers_per_rack)
-    v.section("cross_rack", s.cross_rack, "direct link from rack to rack");
+    v.section("cross_rack", s.cross_rack, "direct link from rack to rack; required with two racks");
   else
     v.optional_section("cross_rack", s.cross_rack, s.cross_rack.bandwidth.count() > 0,
-                       "not used with one rack");
+                       "direct link from rack to rack; required with two racks");
+}
+
+// The chips of a torus: the product of its dimensions, saturated above kChipsMax.
+inline std::int64_t torus_chips(const std::vector<std::int64_t>& dims) {
+  std::int64_t chips = 1;
+  for (const std::int64_t n : dims)
+    if (chips <= kChipsMax) chips *= n;
+  return chips;
+}
+
+template <class V>
+void describe_graph(V& v, FabricSpec& s) {
+  v.count("chips", s.chips_per_server, 1, kChipsMax, "chips, named chip0, chip1, ...");
+  v.optional_list("switches", s.switches, kGraphItemsMax, "switches");
+  v.list("links", s.links, kGraphItemsMax, "links between chips and switches");
+}
+
+template <class V>
+void describe(V& v, FabricSpec& s) {
+  v.choice("type", s.type, kFabricTypes, "shape of the fabric");
+  if (s.type == "paired_planes") {
+    describe_paired_planes(v, s);
+  } else if (s.type == "ring") {
+    v.count("chips", s.chips_per_server, 2, kChipsMax, "chips");
+    v.section("link", s.link, "chip to the next chip");
+  } else if (s.type == "torus") {
+    v.counts("dims", s.dims, 1, kChipsMax, kTorusDimensionsMax,
+             "chips along each dimension; the last one varies fastest with the chip number");
+    if constexpr (V::kReads) s.chips_per_server = torus_chips(s.dims);
+    v.section("link", s.link, "chip to its neighbour");
+  } else if (s.type == "switch") {
+    v.count("chips", s.chips_per_server, 2, kChipsMax, "chips");
+    v.section("link", s.link, "chip to the switch");
+    v.non_negative("switch_latency", s.switch_latency, "through the switch");
+  } else if (s.type == "fully_connected") {
+    v.count("chips", s.chips_per_server, 2, kFullyConnectedMax, "chips");
+    v.section("link", s.link, "chip to chip");
+  } else if (s.type == "graph") {
+    describe_graph(v, s);
+  }
 }
 
 // The switches follow the level; each can be set on its own.
@@ -65,12 +122,30 @@ void describe(V& v, CompileSpec& s) {
 struct RunOptions {
   std::uint64_t seed = 1;
   std::uint64_t shuffle = 0;
+  bool fast_forward = true;
 };
 
 template <class V>
 void describe(V& v, RunOptions& s) {
   v.option_number("seed", s.seed, "seed of every random stream");
   v.option_number("shuffle", s.shuffle, "permutes construction and profiling order");
+  v.option_flag("fast_forward", s.fast_forward, "sleep through loops that repeat exactly");
+}
+
+// What a system file holds besides "kind" and "chip".
+struct SystemFile {
+  std::string name;
+  FabricSpec fabric;
+  CompileSpec compile;
+  RunOptions run;
+};
+
+template <class V>
+void describe(V& v, SystemFile& s) {
+  v.text("name", s.name, "name in reports");
+  v.section("fabric", s.fabric, "links between the chips");
+  v.optional_section("compile", s.compile, true, "compilation switches");
+  v.optional_section("run", s.run, true, "run options");
 }
 
 }  // namespace trn3sim::config

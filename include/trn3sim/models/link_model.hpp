@@ -3,11 +3,12 @@
 //
 // One direction of a link. Messages are served one after another; over several hops they cut
 // through: the head moves on after the link's latency while the tail is still being sent, and a
-// link stays busy until the tail has passed. An idle path of links with bandwidths b and latencies l
-// thus takes sum(l) + bytes / min(b).
+// link stays busy until the tail has passed. An idle path of links with bandwidths b and latencies
+// l thus takes sum(l) + bytes / min(b).
 #pragma once
 
 #include "trn3sim/base/quantity.hpp"
+#include "trn3sim/base/state_hash.hpp"
 
 namespace trn3sim::models {
 
@@ -27,6 +28,21 @@ class LinkModel {
   // `queued_since`: when the message asked.
   Transit send(base::Time now, base::Bytes bytes, base::Rate cap, base::Time tail_in,
                base::Time queued_since);
+
+  // When it becomes free, relative to `now`; how long it has been idle does not matter.
+  void fingerprint(base::StateHash& hash, base::Time now) const {
+    hash.add(idle(now) ? 0 : (busy_until_ - now).count());
+  }
+  void shift(base::Time delta) { busy_until_ += delta; }
+  // Calls f(counter) for each counter, as std::int64_t&.
+  template <class F>
+  void visit_counters(F&& f) {
+    std::int64_t values[] = {bytes_.count(), busy_.count(), queued_.count()};
+    for (std::int64_t& v : values) f(v);
+    bytes_ = base::Bytes(values[0]);
+    busy_ = base::Time(values[1]);
+    queued_ = base::Time(values[2]);
+  }
 
   [[nodiscard]] base::Bytes bytes() const { return bytes_; }
   [[nodiscard]] base::Time busy() const { return busy_; }

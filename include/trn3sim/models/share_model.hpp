@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trn3sim/base/quantity.hpp"
+#include "trn3sim/base/state_hash.hpp"
 #include "trn3sim/models/kernel_profile.hpp"
 
 namespace trn3sim::models {
@@ -40,12 +41,17 @@ class ShareModel {
   [[nodiscard]] base::Rate granted(Handle handle) const;
   [[nodiscard]] base::Rate capacity() const { return capacity_; }
 
+  // State relative to `now`, for the detection of repetition: what runs, how much of it is left.
+  void fingerprint(base::StateHash& hash, base::Time now) const;
+  // Lets `delta` pass without progress: everything continues that much later.
+  void shift(base::Time delta);
+
  private:
   struct Entry {
     const KernelProfile* profile = nullptr;  // nullptr: flow
     base::Rate demand, grant;
-    base::Time full;              // duration of the whole kernel at the current grant
-    std::int64_t work = 0;        // remaining, in units of 2^-50 of the kernel
+    base::Time full;        // duration of the whole kernel at the current grant
+    std::int64_t work = 0;  // remaining, in units of 2^-50 of the kernel
     bool used = false;
   };
   Handle take_slot();

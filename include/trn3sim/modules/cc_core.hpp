@@ -36,14 +36,14 @@ struct CcNetwork {
   const topology::Graph* graph = nullptr;
   const Context* context = nullptr;
   Fabric* fabric = nullptr;
-  std::vector<CcCore*> cores;             // by rank
-  std::vector<HbmShare*> shares;          // by rank: the stack at its port
-  std::vector<topology::Route> local;     // by rank: copies inside its own stack
+  std::vector<CcCore*> cores;                         // by rank
+  std::vector<HbmShare*> shares;                      // by rank: the stack at its port
+  std::vector<topology::Route> local;                 // by rank: copies inside its own stack
   std::vector<std::vector<std::int32_t>> ring_index;  // [group set][rank]
 };
 
 struct CollectiveJob {
-  std::int32_t queue = 0;                 // of the rank, returned at the end
+  std::int32_t queue = 0;  // of the rank, returned at the end
   std::int32_t set = 0;
   compile::CollectiveProgram program;
 };
@@ -70,8 +70,27 @@ class CcCore : public sc_core::sc_module, public MessageSink {
   void delivered(const Message& message) override;
 
   // Sequence number that the next collective of a set gets.
-  [[nodiscard]] std::int64_t next_sequence(std::int32_t set) const { return next_sequence_[static_cast<std::size_t>(set)]; }
+  [[nodiscard]] std::int64_t next_sequence(std::int32_t set) const {
+    return next_sequence_[static_cast<std::size_t>(set)];
+  }
   [[nodiscard]] const TransferCounts& counts() const { return counts_; }
+  // State relative to now. False if a collective of a set outside `sets` is running or messages
+  // wait, so that the rank is not alone with its loop.
+  bool fingerprint(base::StateHash& hash, const std::vector<bool>& sets) const;
+  void shift(base::Time delta);
+  // Sequence numbers of `sets` go on as if `periods` x (now - then) collectives had run.
+  [[nodiscard]] const std::vector<std::int64_t>& sequences() const { return next_sequence_; }
+  void advance_sequences(const std::vector<std::int64_t>& by);
+  [[nodiscard]] std::int64_t relative_sequence(const Message& m) const;
+  template <class F>
+  void visit_counters(F&& f) {
+    f(counts_.sent_bytes);
+    f(counts_.received_bytes);
+    f(counts_.hbm_read_bytes);
+    f(counts_.hbm_write_bytes);
+    f(counts_.dma_bytes);
+  }
+
   // Text for deadlock reports: what is running and how far it is.
   [[nodiscard]] std::string waiting() const;
 
@@ -84,8 +103,12 @@ class CcCore : public sc_core::sc_module, public MessageSink {
     models::ShareModel::Handle flow = -1;
     base::Time begin;
   };
-  struct Early { std::int64_t sequence, count; };
-  struct Inbox { std::int64_t peer, tag, count; };
+  struct Early {
+    std::int64_t sequence, count;
+  };
+  struct Inbox {
+    std::int64_t peer, tag, count;
+  };
 
   void step();
   void arm();
@@ -102,11 +125,15 @@ class CcCore : public sc_core::sc_module, public MessageSink {
   std::int64_t rank_;
   const CcNetwork& network_;
   TransferEnd& end_;
-  std::vector<Active> active_;             // by group set
+  std::vector<Active> active_;               // by group set
   std::vector<std::int64_t> next_sequence_;  // by group set
-  std::vector<std::vector<Early>> early_;  // by group set
+  std::vector<std::vector<Early>> early_;    // by group set
   std::vector<Inbox> inbox_;
-  struct Expected { std::int32_t queue = -1; std::int64_t peer = 0, tag = 0; bool waiting = false; } expected_;
+  struct Expected {
+    std::int32_t queue = -1;
+    std::int64_t peer = 0, tag = 0;
+    bool waiting = false;
+  } expected_;
   TransferCounts counts_;
   sc_core::sc_event wake_;
   base::Time armed_for_ = base::kTimeMax;

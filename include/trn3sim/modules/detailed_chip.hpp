@@ -5,13 +5,13 @@
 // crosses stacks (messages, collectives) is the machine's business.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <memory>
 #include <systemc>
 #include <vector>
 
 #include "trn3sim/modules/stack_cluster.hpp"
+
+#include <fmt/format.h>
 
 namespace trn3sim::modules {
 
@@ -20,7 +20,8 @@ class DetailedChip : public sc_core::sc_module {
   DetailedChip(const sc_core::sc_module_name& name, const config::ChipSpec& chip, Context& context)
       : sc_module(name) {
     for (std::int64_t s = 0; s < chip.stacks; ++s)
-      stacks_.push_back(std::make_unique<StackCluster>(fmt::format("stack{}", s).c_str(), chip, context));
+      stacks_.push_back(
+          std::make_unique<StackCluster>(fmt::format("stack{}", s).c_str(), chip, context));
   }
   [[nodiscard]] StackCluster& stack(std::size_t i) { return *stacks_[i]; }
   [[nodiscard]] std::size_t stacks() const { return stacks_.size(); }

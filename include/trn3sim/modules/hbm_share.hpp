@@ -28,8 +28,13 @@ class HbmShare : public sc_core::sc_module {
   void start_kernel(const models::KernelProfile& profile, base::Time hidden, KernelEnd& end);
   models::ShareModel::Handle open_flow(base::Rate demand);
   void close_flow(models::ShareModel::Handle flow);
-  [[nodiscard]] base::Rate granted(models::ShareModel::Handle flow) const { return model_.granted(flow); }
+  [[nodiscard]] base::Rate granted(models::ShareModel::Handle flow) const {
+    return model_.granted(flow);
+  }
   [[nodiscard]] std::int64_t events() const { return events_; }
+  void fingerprint(base::StateHash& hash) const { model_.fingerprint(hash, context_.now()); }
+  // Everything continues `delta` later; the pending wake finds nothing due and re-arms.
+  void shift(base::Time delta) { model_.shift(delta); }
 
  private:
   void step();
@@ -37,7 +42,7 @@ class HbmShare : public sc_core::sc_module {
 
   const Context& context_;
   models::ShareModel model_;
-  std::vector<KernelEnd*> ends_;   // by handle
+  std::vector<KernelEnd*> ends_;  // by handle
   std::vector<models::ShareModel::Handle> finished_;
   sc_core::sc_event wake_;
   base::Time armed_for_ = base::kTimeMax;

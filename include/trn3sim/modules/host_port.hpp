@@ -25,16 +25,30 @@ class HostPort : public sc_core::sc_module, public MessageSink {
   // One operation at a time.
   void delay(std::int32_t queue, base::Time duration) {
     queue_ = queue;
-    notify_at(wake_, context_, context_.now() + duration);
+    due_ = context_.now() + duration;
+    notify_at(wake_, context_, due_);
+  }
+  void fingerprint(base::StateHash& hash) const { hash.add(due_, context_.now()); }
+  void shift(base::Time delta) {
+    if (due_ != base::kTimeMax) due_ += delta;
   }
   void delivered(const Message& message) override { end_.transfer_ended(message.queue); }
 
  private:
-  void step() { end_.transfer_ended(queue_); }
+  void step() {
+    if (due_ == base::kTimeMax) return;
+    if (context_.now() < due_) {  // shifted meanwhile
+      notify_at(wake_, context_, due_);
+      return;
+    }
+    due_ = base::kTimeMax;
+    end_.transfer_ended(queue_);
+  }
 
   const Context& context_;
   TransferEnd& end_;
   std::int32_t queue_ = 0;
+  base::Time due_ = base::kTimeMax;
   sc_core::sc_event wake_;
 };
 

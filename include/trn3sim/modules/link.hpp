@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <systemc>
 #include <vector>
@@ -29,20 +30,23 @@ class MessageSink {
 struct Message {
   const topology::Route* route = nullptr;
   std::uint32_t hop = 0;
-  std::uint32_t priority = 0;       // class, 0 first
-  std::uint64_t order = 0;          // stable tie-break: sender's id
+  std::uint32_t priority = 0;  // class, 0 first
+  std::uint64_t order = 0;     // stable tie-break: sender's id
   base::Bytes bytes;
-  base::Rate cap;                   // what both ends can source and sink; zero: no limit
-  base::Time after;                 // added to the arrival of the last byte before it is reported
+  base::Rate cap;    // what both ends can source and sink; zero: no limit
+  base::Time after;  // added to the arrival of the last byte before it is reported
   base::Time tail_in, asked;
   MessageSink* sink = nullptr;
-  std::int32_t set = 0;             // for the receiver: group set (or -1 point to point), ...
-  std::int64_t sequence = 0;        // ... collective of that set, or tag
-  std::int64_t from = 0;            // sending rank
-  std::int32_t queue = 0;           // of the sender, for its completion
+  std::int32_t set = 0;       // for the receiver: group set (or -1 point to point), ...
+  std::int64_t sequence = 0;  // ... collective of that set, or tag
+  std::int64_t from = 0;      // sending rank
+  std::int32_t queue = 0;     // of the sender, for its completion
 };
 
 class Fabric;
+
+// Gives a message's sequence number relative to what its receiver counts, for fingerprints.
+using MessageSequence = std::function<std::int64_t(const Message&)>;
 
 class Link : public sc_core::sc_module {
  public:
@@ -53,6 +57,13 @@ class Link : public sc_core::sc_module {
   void request(Message message);
   [[nodiscard]] const models::LinkModel& model() const { return model_; }
   [[nodiscard]] std::int64_t events() const { return events_; }
+
+  // State relative to now. False if a request waits for a grant at this very instant, so that the
+  // state cannot be shifted.
+  bool fingerprint(base::StateHash& hash, const MessageSequence& sequence) const;
+  // Everything continues `delta` later; `later` gives what to add to a message's sequence number.
+  void shift(base::Time delta, const MessageSequence& later);
+  models::LinkModel& model() { return model_; }
 
  private:
   struct Transit {
@@ -86,6 +97,7 @@ class Fabric {
   void send(Message message);
   [[nodiscard]] std::size_t size() const { return links_.size(); }
   [[nodiscard]] const Link& link(std::size_t i) const { return *links_[i]; }
+  [[nodiscard]] Link& link(std::size_t i) { return *links_[i]; }
   [[nodiscard]] const topology::Link& spec(std::size_t i) const {
     return i < graph_.links().size() ? graph_.links()[i] : added_[i - graph_.links().size()];
   }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "trn3sim/stats/results.hpp"
+#include "trn3sim/stats/timeline.hpp"
 
 namespace trn3sim::report {
 
@@ -20,9 +21,10 @@ void write_file(const std::filesystem::path& path, const std::string& text);
 // nothing: called before a long run so that the run does not end in this error.
 void check_directory(const std::filesystem::path& directory);
 
-// results.json, run_info.json, kernels.csv, collectives.csv and links.csv in `directory`, which is made if needed. All are
-// written before the first is renamed. Throws base::UserError.
+// results.json, run_info.json, kernels.csv, collectives.csv and links.csv in `directory`, which is
+// made if needed; timeline.json (or timeline.json.gz) if `timeline` is given. All are written
+// before the first is renamed. Throws base::UserError.
 void write_files(const std::filesystem::path& directory, const stats::Results& results,
-                 const stats::RunInfo& info);
+                 const stats::RunInfo& info, const stats::Timeline* timeline = nullptr);
 
 }  // namespace trn3sim::report

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trn3sim/base/quantity.hpp"
+#include "trn3sim/base/state_hash.hpp"
 #include "trn3sim/compile/plan.hpp"
 #include "trn3sim/trace/program.hpp"
 
@@ -19,24 +20,31 @@ namespace trn3sim::sim {
 struct BlockInfo {
   std::vector<std::vector<std::int32_t>> successors;  // by op
   std::vector<std::int32_t> entry_successors;
-  std::vector<std::int32_t> dependencies;             // count by op, entry included
+  std::vector<std::int32_t> dependencies;  // count by op, entry included
   std::vector<bool> is_out;
   std::int32_t outs = 0;
-  std::vector<std::int32_t> queue;                    // resource queue by op; -1: no resource
-  std::vector<std::int32_t> phase;                    // index into phase names, by block: same for all
+  std::vector<std::int32_t> queue;  // resource queue by op; -1: no resource
+  std::vector<std::int32_t> phase;  // index into phase names, by block: same for all
 };
 
 // Resource queues of a rank.
-enum : std::int32_t { kQueueNone = -1, kQueueCompute = 0, kQueueHost = 1, kQueueSend = 2, kQueueReceive = 3, kQueueStream0 = 4 };
+enum : std::int32_t {
+  kQueueNone = -1,
+  kQueueCompute = 0,
+  kQueueHost = 1,
+  kQueueSend = 2,
+  kQueueReceive = 3,
+  kQueueStream0 = 4
+};
 
 // The shared, read-only part.
 struct SequencerTables {
   const trace::Program* program = nullptr;
   const compile::Plan* plan = nullptr;
   std::vector<BlockInfo> blocks;
-  std::vector<std::string> phases;          // names; 0 is ""
-  std::vector<std::int32_t> block_phase;    // by block, 0 if none of its own
-  std::int32_t queues = 0;                  // kQueueStream0 + streams
+  std::vector<std::string> phases;        // names; 0 is ""
+  std::vector<std::int32_t> block_phase;  // by block, 0 if none of its own
+  std::int32_t queues = 0;                // kQueueStream0 + streams
 };
 SequencerTables make_tables(const trace::Program& program, const compile::Plan& plan,
                             std::int64_t streams);
@@ -49,11 +57,20 @@ struct Ticket {
   std::int32_t phase = 0;
 };
 
+// The start of an iteration of a repeat op.
+struct LoopBoundary {
+  std::uint64_t loop = 0;            // identity of the repeat instance, the same on all ranks
+  std::int32_t block = -1, op = -1;  // of the repeat op
+  std::int64_t iteration = 0, iterations = 1;
+  base::Time chain;  // longest dependency chain into the iteration
+};
+
 // Receives ops that may start now. The resource is busy until Sequencer::complete().
 class IssueSink {
  public:
   virtual ~IssueSink() = default;
   virtual void issue(std::int32_t queue, const Ticket& ticket) = 0;
+  virtual void loop_boundary(const LoopBoundary&) {}
 };
 
 class Sequencer {
@@ -72,6 +89,28 @@ class Sequencer {
   void set_chain_end(const Ticket& ticket, base::Time end);
   [[nodiscard]] base::Time longest_chain() const { return longest_chain_; }
 
+  // State for the detection of repetition. Iterations of `loop` count from `iteration`, chains
+  // inside it from `chain`.
+  void fingerprint(base::StateHash& hash, std::uint64_t loop, std::int64_t iteration,
+                   base::Time chain) const;
+  // Highest iteration of `loop` that has been entered or fetched; -1 if the rank is not in it.
+  [[nodiscard]] std::int64_t frontier(std::uint64_t loop) const;
+  // Goes on as if `iterations` more of `loop` had run, with chains longer by `chain`.
+  void jump(std::uint64_t loop, std::int64_t iterations, base::Time chain);
+  // Whether a ticket's op lies inside the loop.
+  [[nodiscard]] bool inside(const Ticket& ticket, std::uint64_t loop) const;
+  // Number of a ticket's frame that does not depend on storage, for fingerprints.
+  [[nodiscard]] std::int64_t stable_frame(const Ticket& ticket) const;
+  template <class F>
+  void visit_counters(F&& f) {
+    f(completed_ops_);
+    std::int64_t longest = longest_chain_.count();
+    f(longest);
+    longest_chain_ = base::Time(longest);
+  }
+  // Iterations of the loops around an op that is not done, outermost first: "3/12"; "" outside loops.
+  [[nodiscard]] std::string iterations(const Ticket& ticket) const;
+
   // The oldest op of each queue that has not finished, for deadlock reports.
   [[nodiscard]] std::vector<Ticket> outstanding() const;
   [[nodiscard]] std::vector<std::string> unmet_dependencies(const Ticket& ticket) const;
@@ -79,13 +118,15 @@ class Sequencer {
  private:
   struct Frame {
     std::int32_t block = -1;
-    std::int32_t parent = -1;       // frame of the call or repeat op
+    std::int32_t parent = -1;  // frame of the call or repeat op
     std::int32_t parent_op = -1;
     std::int64_t iteration = 0, iterations = 1;
-    std::int32_t next_iteration = -1;   // frame waiting for our outs
+    std::int32_t next_iteration = -1;  // frame waiting for our outs
+    std::uint64_t serial = 0;          // order of creation
+    std::uint64_t loop = 0;  // identity of the instance: path of calls and iterations above
     std::int32_t outs_left = 0;
     std::int32_t ops_left = 0;
-    std::int32_t position = 0;      // fetch position
+    std::int32_t position = 0;  // fetch position
     std::int32_t phase = 0;
     bool entry_done = false, outs_done = false, fetched = false, used = false;
     base::Time entry_chain, out_chain;  // longest chain into the block, and through its outs
@@ -101,6 +142,11 @@ class Sequencer {
   std::int32_t make_frame(std::int32_t block, std::int32_t parent, std::int32_t parent_op,
                           std::int64_t iteration, std::int64_t iterations);
   void release_if_over(std::int32_t frame);
+  [[nodiscard]] std::uint64_t path_of(std::int32_t parent, std::int32_t parent_op) const;
+  [[nodiscard]] bool frame_inside(std::int32_t frame, std::uint64_t loop) const;
+  [[nodiscard]] std::vector<std::int32_t> frames_by_age() const;
+  void fingerprint_frame(base::StateHash& hash, const Frame& frame, bool inside,
+                         base::Time chain) const;
   void fetch();
   bool fetch_op(std::int32_t frame);
   void enter_entry(std::int32_t frame, base::Time chain);
@@ -120,6 +166,7 @@ class Sequencer {
   std::vector<Queue> queues_;
   std::vector<std::pair<std::int32_t, std::int32_t>> finished_ops_;  // worklist
   std::int64_t in_window_ = 0;
+  std::uint64_t next_serial_ = 1;
   std::int64_t completed_ops_ = 0;
   base::Time longest_chain_;
   bool finished_ = false;

@@ -14,6 +14,7 @@
 #include "trn3sim/compile/plan.hpp"
 #include "trn3sim/config/run_spec.hpp"
 #include "trn3sim/stats/results.hpp"
+#include "trn3sim/stats/timeline.hpp"
 #include "trn3sim/topology/graph.hpp"
 #include "trn3sim/trace/program.hpp"
 
@@ -42,6 +43,8 @@ class Simulation {
   Simulation& operator=(const Simulation&) = delete;
 
   void on_progress(ProgressFunction function);
+  // Records the run into `timeline`, which must outlive the simulation. Call before run().
+  void record(stats::Timeline& timeline);
   // Takes profiles from `directory` and leaves new ones there. No byte of the results depends on
   // it.
   void cache_profiles(const std::filesystem::path& directory);

@@ -76,7 +76,8 @@ class Graph {
   std::int64_t chips_ = 0, stacks_per_chip_ = 0;
 };
 
-// Builds the graph of a checked system. Chip number = server * chips_per_server + position; chips
+// Builds the graph of a checked system; shapes are described at config::FabricSpec. In
+// "paired_planes" chip number = server * chips_per_server + position; chips
 // 2j and 2j + 1 are a pair, the even one hangs on plane 0 of its rack, the odd one on plane 1; chip
 // k of server s is wired to chip k of server s + servers_per_rack.
 Graph build(const config::SystemSpec& system);

@@ -50,6 +50,27 @@ TEST(Cli, LevelComesBeforeOverridesAndOverridesKeepTheirOrder) {
   EXPECT_FALSE(s.cache);
 }
 
+TEST(Cli, Timeline) {
+  const auto plain = std::get<Simulate>(parse(simulate({"--out", "o"})));
+  EXPECT_FALSE(plain.timeline);
+  const auto s = std::get<Simulate>(parse(simulate(
+      {"--out", "o", "--timeline", "--timeline-chips", "0,12,3", "--timeline-limit", "50"})));
+  EXPECT_TRUE(s.timeline);
+  EXPECT_EQ(s.timeline_chips, (std::vector<std::int64_t>{0, 12, 3}));
+  EXPECT_EQ(s.timeline_limit, 50);
+  EXPECT_NE(error_of(simulate({"--timeline"})).find("--out DIR"), std::string::npos);
+  EXPECT_NE(error_of(simulate({"--timeline-limit", "5"})).find("needs --timeline"),
+            std::string::npos);
+  for (const char* bad : {"", "0,", ",1", "1;2", "-1", "0,x"}) {
+    EXPECT_NE(
+        error_of(simulate({"--out", "o", "--timeline", "--timeline-chips", bad})).find("chips"),
+        std::string::npos)
+        << bad;
+  }
+  EXPECT_NE(error_of(simulate({"--out", "o", "--timeline", "--timeline-limit", "0"})).find("limit"),
+            std::string::npos);
+}
+
 TEST(Cli, TraceCommands) {
   EXPECT_EQ(std::get<TraceCheck>(parse({"trace", "check", "f"})).file, "f");
   const auto info =

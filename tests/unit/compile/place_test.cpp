@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <set>
 
 #include "trn3sim/compile/collective.hpp"
 #include "trn3sim/compile/plan.hpp"
 #include "trn3sim/config/run_spec.hpp"
+
+#include <gtest/gtest.h>
 
 namespace trn3sim::compile {
 namespace {
@@ -19,7 +19,8 @@ struct Placed {
   Plan plan;
 };
 
-Placed placed(const std::string& config, const std::string& trace, const std::vector<std::string>& sets = {}) {
+Placed placed(const std::string& config, const std::string& trace,
+              const std::vector<std::string>& sets = {}) {
   Placed p;
   const std::string root = std::string(TRN3SIM_SOURCE_DIR) + "/configs/";
   p.run = config::load_run(root + config, sets);
@@ -30,7 +31,8 @@ Placed placed(const std::string& config, const std::string& trace, const std::ve
 }
 
 const GroupSet& set_of(const Plan& plan, const std::string& name) {
-  return *std::find_if(plan.group_sets.begin(), plan.group_sets.end(), [&](const GroupSet& s) { return s.name == name; });
+  return *std::find_if(plan.group_sets.begin(), plan.group_sets.end(),
+                       [&](const GroupSet& s) { return s.name == name; });
 }
 
 TEST(Place, TensorParallelNeighboursShareAChip) {
@@ -55,7 +57,8 @@ TEST(Place, RingsVisitEveryMemberOnceAndCloseUp) {
     for (const GroupPlan& g : set.groups) {
       std::vector<std::int64_t> order = g.rings.front().order;
       std::sort(order.begin(), order.end());
-      for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], static_cast<std::int64_t>(i));
+      for (std::size_t i = 0; i < order.size(); ++i)
+        EXPECT_EQ(order[i], static_cast<std::int64_t>(i));
       EXPECT_EQ(g.rings.front().hops.size(), g.members.size());
       EXPECT_FALSE(g.worst_link.empty());
     }
@@ -63,7 +66,8 @@ TEST(Place, RingsVisitEveryMemberOnceAndCloseUp) {
 
 TEST(Place, DataParallelRingsCrossTheRacksOnlyTwice) {
   const Placed p = placed("ultraserver64.json", "llama7b.trace");
-  // A ring through 64 chips in two racks must cross twice; each crossing is a direct link of 128 GB/s.
+  // A ring through 64 chips in two racks must cross twice; each crossing is a direct link of 128
+  // GB/s.
   for (const GroupPlan& g : set_of(p.plan, "dp").groups) {
     int crossings = 0;
     for (const topology::Route& hop : g.rings.front().hops)

@@ -351,6 +351,26 @@ TEST(SearchPath, TracesAreFoundInTraceFolders) {
   EXPECT_NE(message.find("did you mean \"a.trace\"?"), std::string::npos) << message;
 }
 
+TEST(SearchPath, OnlyTracesAreOfferedForATrace) {
+  const Folder folder;
+  folder.write("zzz.trace", "x");
+  folder.write("yyy.trace.zst", "x");
+  for (const char* other :
+       {".hidden", ".hidden.trace", "notes.txt", "chip.json", "traces/x/deep.trace"})
+    folder.write(other, "x");
+  const auto hint = [&](const char* name) {
+    try {
+      find_trace((folder.path() / name).string());
+    } catch (const base::UserError& error) {
+      const std::string message = error.what();
+      return message.substr(std::min(message.find(';', message.find(';') + 1), message.size()));
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(hint("nowhere"), "; there are yyy.trace.zst, zzz.trace");
+  EXPECT_EQ(hint("yyy"), "; did you mean \"yyy.trace.zst\"?");
+}
+
 TEST(SearchPath, MissingConfigSuggestsTheNearest) {
   const std::string message = error_of("ultraserver46.json", {});
   EXPECT_EQ(message.find(

@@ -276,6 +276,9 @@ TEST(HbmReference, RandomAccessNearRamulator) {
   };
   for (const Pattern& p : patterns) {
     const double share = one_channel(p);
+    RecordProperty(std::string(p.refresh) + (p.random ? " random " : " stream ") +
+                       std::to_string(p.block) + " queue " + std::to_string(p.depth),
+                   std::to_string(share) + " " + std::to_string(p.reference));
     EXPECT_NEAR(share / p.reference, 1.0, p.tolerance)
         << p.refresh << (p.random ? " random " : " stream ") << p.block << ": " << share;
   }

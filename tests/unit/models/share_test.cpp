@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include "trn3sim/models/link_model.hpp"
 #include "trn3sim/models/share_model.hpp"
+
+#include <gtest/gtest.h>
 
 namespace trn3sim::models {
 namespace {
@@ -70,7 +70,8 @@ TEST(ShareModel, SettlingAtTheSameTimeChangesNothing) {
   const KernelProfile p = streaming();
   ShareModel share(Rate(10));
   share.add_kernel(Time(0), p, Time(0));
-  for (int i = 0; i < 10; ++i) share.remove_flow(Time(30 * kNs), share.add_flow(Time(30 * kNs), Rate(5)));
+  for (int i = 0; i < 10; ++i)
+    share.remove_flow(Time(30 * kNs), share.add_flow(Time(30 * kNs), Rate(5)));
   EXPECT_NEAR(static_cast<double>(share.next_end().count()), 100.0 * kNs, 1);
 }
 
@@ -100,7 +101,9 @@ TEST(LinkModel, CutsThroughWithTheTail) {
 
 TEST(LinkModel, ASlowEndCapsTheRate) {
   LinkModel link(Rate(base::kFemtosPerSecond), Time(0));
-  EXPECT_EQ(link.send(Time(0), Bytes(100), Rate(base::kFemtosPerSecond / 4), Time(0), Time(0)).tail_out, Time(400));
+  EXPECT_EQ(
+      link.send(Time(0), Bytes(100), Rate(base::kFemtosPerSecond / 4), Time(0), Time(0)).tail_out,
+      Time(400));
   EXPECT_EQ(link.busy(), Time(400));
   EXPECT_EQ(link.bytes(), Bytes(100));
 }

@@ -165,6 +165,49 @@ TEST(Text, SaysWhatMatters) {
   EXPECT_TRUE(contains(text, "64   15.0 %   11.7 ms")) << text;
 }
 
+TEST(Text, LeavesOutWhatAStepHasNot) {
+  // One chip that only moves data: no tokens, no matmuls, no phases, two classes of time.
+  stats::Results r = sample_results();
+  r.chips = r.ranks = r.cores_used = 1;
+  r.tokens_per_step = 0;
+  r.model_flop = r.model_flop_causal = r.hardware_flop = 0;
+  r.tensor_ideal_fs = 0;
+  r.breakdown.mean_fs = {1'500'000'000'000'000, 0, 500'000'000'000'000, 0, 0, 0};
+  r.phases = {{"", r.step_fs, 0.0}};
+  r.energy[base::EnergyAccount::Tensor] = {};
+  const std::string text = text_of(r);
+  EXPECT_TRUE(contains(text, "1 chip, 1 rank, 1 core; compile level tuned")) << text;
+  EXPECT_TRUE(contains(text, "no matmuls in this step     MBU 25.0 %")) << text;
+  for (const char* part : {"token", "MFU full", "throttled", "bubble", "phase", "  tensor  "})
+    EXPECT_FALSE(contains(text, part)) << part << "\nin\n" << text;
+  EXPECT_TRUE(contains(text, "compute                 75.0 %"));
+  EXPECT_TRUE(contains(text, "exposed_memory          25.0 %"));
+}
+
+TEST(Text, CutsNoUsualName) {
+  stats::Results r = sample_results();
+  r.collectives[0].worst_link = "chip143.stack3->chip143.stack0";
+  r.trace_name = "llama7b_instance16.trace";
+  r.config_name = "ultraserver64.json";
+  const std::string text = text_of(r);
+  EXPECT_TRUE(contains(text, r.collectives[0].worst_link)) << text;
+  EXPECT_TRUE(contains(text, "ultraserver64.json x llama7b_instance16.trace")) << text;
+  EXPECT_FALSE(contains(text, "..\n")) << text;
+}
+
+TEST(Text, NamesAsManyAssumedNumbersAsFit) {
+  stats::Results r = sample_results();
+  r.assumed = {{"chip.energy.leakage", "60 W", ""}, {"chip.hbm.derate", "0.93", ""}};
+  EXPECT_TRUE(contains(text_of(r),
+                       "2 numbers have no source (see results.json): chip.hbm.derate = "
+                       "0.93, ...\n"))
+      << text_of(r);
+  r.assumed.resize(1);
+  EXPECT_TRUE(contains(text_of(r),
+                       "1 number has no source (see results.json): chip.energy.leakage "
+                       "= 60 W\n"));
+}
+
 TEST(Text, ListsFailedChecks) {
   stats::Results r = sample_results();
   r.checks.push_back({"messages drained", false, "3 left"});

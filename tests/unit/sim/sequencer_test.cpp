@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/sim/sequencer.hpp"
 
-#include <gtest/gtest.h>
-#include <systemc>
-
 #include <string>
+#include <systemc>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace trn3sim::sim {
 namespace {
@@ -49,7 +49,8 @@ class Recorder : public IssueSink {
     for (std::size_t b = 0; b < program_.blocks.size(); ++b) {
       plan_.ops[b].resize(program_.blocks[b].ops.size());
       for (std::size_t i = 0; i < plan_.ops[b].size(); ++i) {
-        if (std::holds_alternative<trace::Collective>(program_.blocks[b].ops[i].body)) plan_.ops[b][i].collective = 0;
+        if (std::holds_alternative<trace::Collective>(program_.blocks[b].ops[i].body))
+          plan_.ops[b][i].collective = 0;
         const auto* v = std::get_if<trace::Vec>(&program_.blocks[b].ops[i].body);
         plan_.ops[b][i].fused = v != nullptr && v->fuse >= 0;
       }
@@ -74,7 +75,9 @@ class Recorder : public IssueSink {
     FAIL() << id << " is not running";
   }
   [[nodiscard]] std::string name(const Ticket& t) const {
-    return program_.blocks[static_cast<std::size_t>(t.block)].ops[static_cast<std::size_t>(t.op)].id;
+    return program_.blocks[static_cast<std::size_t>(t.block)]
+        .ops[static_cast<std::size_t>(t.op)]
+        .id;
   }
   Sequencer& sequencer() { return *sequencer_; }
 
@@ -100,7 +103,8 @@ using Names = std::vector<std::string>;
 TEST(Sequencer, IssuesInOrderPerQueueAndOverlapsQueues) {
   // a -> c (collective) -> b; d depends on a only, but waits behind b in the compute queue.
   Recorder r(program_of({block("main", {op("a", vec(), {trace::kEntry}), op("c", coll(), {0}),
-                                        op("b", vec(), {1}), op("d", vec(), {0})})}), 0);
+                                        op("b", vec(), {1}), op("d", vec(), {0})})}),
+             0);
   EXPECT_EQ(r.issued, Names({"a"}));
   r.complete("a");
   EXPECT_EQ(r.issued, Names({"a", "c"}));
@@ -115,7 +119,9 @@ TEST(Sequencer, IssuesInOrderPerQueueAndOverlapsQueues) {
 }
 
 TEST(Sequencer, AnIndependentOpRunsBesideACollective) {
-  Recorder r(program_of({block("main", {op("c", coll(), {trace::kEntry}), op("v", vec(), {trace::kEntry})})}), 0);
+  Recorder r(program_of({block(
+                 "main", {op("c", coll(), {trace::kEntry}), op("v", vec(), {trace::kEntry})})}),
+             0);
   EXPECT_EQ(r.issued.size(), 2U);
 }
 
@@ -123,9 +129,12 @@ TEST(Sequencer, RepeatsAreSequentialThroughTheirOuts) {
   trace::Repeat repeat;
   repeat.block = 1;
   repeat.times = 3;
-  // In the body x is the only out, y (a collective after x) need not be done for the next iteration.
-  Recorder r(program_of({block("main", {op("loop", repeat, {trace::kEntry}), op("end", vec(), {0})}),
-                         block("body", {op("x", vec(), {trace::kEntry}), op("y", coll(), {0})}, {0})}), 0);
+  // In the body x is the only out, y (a collective after x) need not be done for the next
+  // iteration.
+  Recorder r(
+      program_of({block("main", {op("loop", repeat, {trace::kEntry}), op("end", vec(), {0})}),
+                  block("body", {op("x", vec(), {trace::kEntry}), op("y", coll(), {0})}, {0})}),
+      0);
   EXPECT_EQ(r.issued, Names({"x"}));
   r.complete("x");
   EXPECT_EQ(r.issued, Names({"x", "x", "y"}));
@@ -143,7 +152,9 @@ TEST(Sequencer, FusedOpsCompleteWithTheirGemm) {
   g.m = g.n = g.k = 1;
   trace::Vec fused = vec();
   fused.fuse = 0;
-  Recorder r(program_of({block("main", {op("g", g, {trace::kEntry}), op("f", fused, {0}), op("n", vec(), {1})})}), 0);
+  Recorder r(program_of({block(
+                 "main", {op("g", g, {trace::kEntry}), op("f", fused, {0}), op("n", vec(), {1})})}),
+             0);
   EXPECT_EQ(r.issued, Names({"g"}));
   r.complete("g");
   EXPECT_EQ(r.issued, Names({"g", "n"}));
@@ -154,7 +165,9 @@ TEST(Sequencer, FusedOpsCompleteWithTheirGemm) {
 TEST(Sequencer, SkipsOpsOfOtherRanks) {
   trace::Op only_one = op("one", vec(), {trace::kEntry});
   only_one.when = {{0, 1}};
-  const auto blocks = [&] { return std::vector<trace::Block>{block("main", {only_one, op("v", vec(), {0})})}; };
+  const auto blocks = [&] {
+    return std::vector<trace::Block>{block("main", {only_one, op("v", vec(), {0})})};
+  };
   EXPECT_EQ(Recorder(program_of(blocks()), 0).issued, Names({"v"}));
   EXPECT_EQ(Recorder(program_of(blocks()), 1).issued, Names({"one"}));
 }
@@ -162,8 +175,10 @@ TEST(Sequencer, SkipsOpsOfOtherRanks) {
 TEST(Sequencer, LongestChainFollowsDependencies) {
   trace::Call call;
   call.block = 1;
-  Recorder r(program_of({block("main", {op("a", vec(), {trace::kEntry}), op("call", call, {0}), op("z", vec(), {1})}),
-                         block("body", {op("b", vec(), {trace::kEntry})})}), 0);
+  Recorder r(program_of({block("main", {op("a", vec(), {trace::kEntry}), op("call", call, {0}),
+                                        op("z", vec(), {1})}),
+                         block("body", {op("b", vec(), {trace::kEntry})})}),
+             0);
   // a 10, b 5 after it, z 1 after that.
   const auto run = [&](const std::string& id, std::int64_t fs) {
     const Ticket t = r.running.front().second;
