@@ -87,6 +87,7 @@ void read_system(const Json& document, const fs::path& file, RunSpec& run, ReadS
   run.system.name = read.name;
   run.system.fabric = read.fabric;
   run.compile = read.compile;
+  run.precision = read.precision;
   run.seed = read.run.seed;
   run.shuffle = read.run.shuffle;
   run.fast_forward = read.run.fast_forward;
@@ -97,7 +98,7 @@ std::string dump(RunSpec& run, const std::map<std::string, Provenance>& provenan
   Json out;
   Dumper dumper(out, "", provenance);
   out["kind"] = "system";
-  SystemFile file{run.system.name, run.system.fabric, run.compile, {run.seed, run.shuffle, run.fast_forward}};
+  SystemFile file{run.system.name, run.system.fabric, run.compile, run.precision, {run.seed, run.shuffle, run.fast_forward}};
   describe(dumper, file);
   dumper.section("chip", run.system.chip, "");
   out["chip"]["kind"] = "chip";
