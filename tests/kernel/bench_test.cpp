@@ -105,6 +105,33 @@ TEST_F(KernelBenchTest, CurveFallsWithTheRateAndEndsAtTheUnlimitedRun) {
   }
 }
 
+// Rates that are never granted need no run, and no granted rate may become less exact for it.
+TEST_F(KernelBenchTest, ALeastRateSavesPointsAndMovesNothingAboveIt) {
+  KernelBench bench("bench", chip, context);
+  const models::TileProgram program = tiles(60, 4, false);
+  const KernelProfile whole = bench.profile(program);
+  const base::Rate least(whole.curve.back().served.count() / 2);
+  const KernelProfile p = bench.profile(program, least);
+  EXPECT_EQ(p.duration, whole.duration);
+  EXPECT_EQ(p.curve.front().served, least);
+  EXPECT_LT(p.curve.size(), whole.curve.size());
+  for (int i = 0; i <= 10; ++i) {
+    const base::Rate served(least.count() + least.count() * i / 10);
+    const double measured = base::to_seconds(bench.run(program, served).duration);
+    EXPECT_NEAR(base::to_seconds(p.at(served)), measured, 0.01 * measured) << i;
+  }
+}
+
+// The demand decides what others get, so the knee is found even where it lies below the least rate.
+TEST_F(KernelBenchTest, TheKneeIsFoundBelowTheLeastRate) {
+  KernelBench bench("bench", chip, context);
+  const models::TileProgram program = tiles(60, 40, false);
+  const base::Rate knee = bench.profile(program).demand();
+  const KernelProfile p = bench.profile(program, base::Rate(2 * knee.count()));
+  EXPECT_NEAR(static_cast<double>(p.demand().count()), static_cast<double>(knee.count()),
+              0.2 * static_cast<double>(knee.count()));
+}
+
 TEST_F(KernelBenchTest, ComputeOnlyKernelHasOnePoint) {
   KernelBench bench("bench", chip, context);
   TileBuilder t;

@@ -51,7 +51,7 @@ void describe(V& v, SwitchSpec& s) {
 template <class V>
 void describe(V& v, GraphLinkSpec& s) {
   v.text("from", s.from, "\"chip0\", \"chip1\", ... or the name of a switch");
-  v.text("to", s.to, "likewise");
+  v.text("to", s.to, "\"chip0\", \"chip1\", ... or the name of a switch");
   describe(v, s.link);
   v.option_flag("one_way", s.one_way, "only from `from` to `to`; otherwise both directions");
 }
