@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"
