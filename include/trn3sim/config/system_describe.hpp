@@ -148,4 +148,10 @@ void describe(V& v, SystemFile& s) {
   v.optional_section("run", s.run, true, "run options");
 }
 
+// What a system file that gives this run would hold.
+inline SystemFile system_file(const RunSpec& run) {
+  return {
+      run.system.name, run.system.fabric, run.compile, {run.seed, run.shuffle, run.fast_forward}};
+}
+
 }  // namespace trn3sim::config
