@@ -8,6 +8,7 @@
 
 #include "lower.hpp"
 #include "messages.hpp"
+#include "precision.hpp"
 #include "rings.hpp"
 #include <fmt/format.h>
 
@@ -62,8 +63,11 @@ std::int64_t rank_capacity(const RankPlace& p, base::RankUnit unit, const config
 void check_memory(const trace::Program& program, const config::RunSpec& run, const Plan& plan,
                   base::Problems& problems) {
   const base::RankUnit unit = program.header.rank_unit;
+  base::Problems found;  // lower_ops reports them
+  const std::int64_t copies = Precision(program, run, found).weight_copy_bytes();
   for (std::size_t r = 0; r < plan.places.size(); ++r) {
-    const std::int64_t need = trace::peak_memory_bytes(program, static_cast<std::int64_t>(r));
+    const std::int64_t need =
+        trace::peak_memory_bytes(program, static_cast<std::int64_t>(r)) + copies;
     const std::int64_t have = rank_capacity(plan.places[r], unit, run.system.chip);
     if (need <= have) continue;
     problems.add(

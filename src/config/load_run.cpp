@@ -87,6 +87,7 @@ void read_system(const Json& document, const fs::path& file, RunSpec& run, ReadS
   run.system.name = read.name;
   run.system.fabric = read.fabric;
   run.compile = read.compile;
+  run.precision = read.precision;
   run.seed = read.run.seed;
   run.shuffle = read.run.shuffle;
   run.fast_forward = read.run.fast_forward;

@@ -20,6 +20,8 @@ constexpr double kTolerance = 0.01;
 constexpr double kKneeShare = 1.005;
 constexpr int kKneeSteps = 5;
 constexpr double kKneeRatio = 1.1;                   // how closely the knee is bracketed
+constexpr double kApart = 1.06;                      // ratio of neighbouring rates while refining
+constexpr double kSpread = 1.5;                      // between the least rate and the next
 constexpr double kFirstLimits[] = {0.25, 0.5, 1.0};  // of the average rate
 
 double rate(const ProfilePoint& p) {
@@ -92,12 +94,14 @@ void KernelBench::measure(models::KernelProfile& profile, const models::TileProg
   curve.insert(at, {served, r.duration});
 }
 
-void KernelBench::find_knee(models::KernelProfile& profile, const models::TileProgram& program) {
+void KernelBench::find_knee(models::KernelProfile& profile, const models::TileProgram& program,
+                            double average) {
   const std::vector<ProfilePoint>& curve = profile.curve;
   for (int step = 0; step < kKneeSteps; ++step) {
     const std::size_t high = knee(curve);
-    if (high == 0) return;
-    const double low_rate = rate(curve[high - 1]), high_rate = rate(curve[high]);
+    // Nothing takes less than its average rate.
+    const double low_rate = high > 0 ? rate(curve[high - 1]) : average;
+    const double high_rate = rate(curve[high]);
     if (high_rate < kKneeRatio * low_rate) return;
     measure(profile, program, base::Rate(std::llround(std::sqrt(low_rate * high_rate))));
   }
@@ -112,30 +116,36 @@ void KernelBench::refine(models::KernelProfile& profile, const models::TileProgr
     Gap worst;
     std::size_t where = 0;
     for (std::size_t i = 0; i + 1 < curve.size(); ++i) {
+      if (rate(curve[i + 1]) < kApart * kApart * rate(curve[i])) continue;
       const Gap gap = gap_above(curve, i, bytes);
       if (gap.relative > worst.relative) {
         worst = gap;
         where = i;
       }
     }
-    const base::Rate served(std::llround(1 / std::max(worst.inverse_rate, 1e-15)));
-    if (worst.relative <= kTolerance || served <= curve[where].served ||
-        served >= curve[where + 1].served)
-      return;
+    if (worst.relative <= kTolerance) return;
+    // Away from both ends: a point beside another one says little.
+    const double corner = 1 / std::max(worst.inverse_rate, 1e-15);
+    const base::Rate served(std::llround(
+        std::clamp(corner, kApart * rate(curve[where]), rate(curve[where + 1]) / kApart)));
     measure(profile, program, served);
   }
 }
 
-void KernelBench::add_curve(models::KernelProfile& profile, const models::TileProgram& program) {
+void KernelBench::add_curve(models::KernelProfile& profile, const models::TileProgram& program,
+                            base::Rate least) {
   std::vector<ProfilePoint>& curve = profile.curve;
   const std::int64_t bytes = profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes;
   const base::Rate most = curve.back().served;
   const double average = static_cast<double>(bytes) / base::to_seconds(profile.duration);
   for (double share : kFirstLimits) {
     const base::Rate served(std::llround(average * share));
-    if (served.count() > 0 && served < most) measure(profile, program, served);
+    const double over = kSpread * static_cast<double>(least.count());
+    if (served.count() > 0 && average * share >= over && served < most)
+      measure(profile, program, served);
   }
-  find_knee(profile, program);
+  if (least.count() > 0 && least < most) measure(profile, program, least);
+  find_knee(profile, program, average);
   // More cannot help: the knee carries the unlimited duration and ends the curve.
   curve.resize(knee(curve) + 1);
   curve.back().duration = profile.duration;
@@ -145,7 +155,7 @@ void KernelBench::add_curve(models::KernelProfile& profile, const models::TilePr
     curve[i - 1].duration = std::max(curve[i - 1].duration, curve[i].duration);
 }
 
-models::KernelProfile KernelBench::profile(const models::TileProgram& program) {
+models::KernelProfile KernelBench::profile(const models::TileProgram& program, base::Rate least) {
   const modules::ClusterRun r = run(program, base::Rate(0));
   const auto cores = static_cast<std::int64_t>(program.cores.size());
   models::KernelProfile p;
@@ -166,7 +176,7 @@ models::KernelProfile KernelBench::profile(const models::TileProgram& program) {
   p.tensor_ideal = base::Time(ideal.count() / cores);
   p.instructions = r.instructions;
   p.curve.push_back({limit(program.cores.size()), p.duration});
-  if (p.counts.dma_bytes > 0) add_curve(p, program);
+  if (p.counts.dma_bytes > 0) add_curve(p, program, least);
   return p;
 }
 

@@ -248,6 +248,7 @@ void Collector::transfers() {
   dynamic_by_part += models::dynamic_energy(on_links, chip.energy).total();
   out.hbm_read_bytes = counts.hbm_read_bytes;
   out.hbm_write_bytes = counts.hbm_write_bytes;
+  out.hbm_scale_bytes = counts.hbm_scale_bytes;
   out.dma_bytes = counts.dma_bytes;
 }
 

@@ -175,8 +175,8 @@ struct TextReader {
 }  // namespace
 
 std::string profile_key(std::string_view version, const config::ChipSpec& chip,
-                        const compile::KernelSpec& kernel) {
-  std::string text = fmt::format("{}\n", version);
+                        const compile::KernelSpec& kernel, base::Rate least) {
+  std::string text = fmt::format("{}\n{}\n", version, least.count());
   config::ChipSpec copy = chip;  // describe() also serves readers
   ChipText visitor(text, "");
   config::describe(visitor, copy);

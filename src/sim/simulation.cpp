@@ -2,20 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/sim/simulation.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "trn3sim/compile/kernel.hpp"
+#include "trn3sim/sim/bench.hpp"
 
 #include "collect.hpp"
 #include "machine.hpp"
 #include "profile_store.hpp"
 #include "timeline_recorder.hpp"
-#include "trn3sim/compile/kernel.hpp"
-#include "trn3sim/sim/bench.hpp"
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace trn3sim::sim {
 namespace {
@@ -38,6 +41,22 @@ std::string host_name() {
 
 }  // namespace
 
+// The least rate that a kernel can be granted if it asks for more: a stack is shared max-min fair
+// by the kernels of its ranks and their collective flows, one for each stream that the program
+// uses.
+base::Rate least_grant(const MachineState& state, base::Rate capacity) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ranks;  // by chip, stack
+  std::int64_t most = 1;
+  for (const compile::RankPlace& place : state.plan->places)
+    for (std::int64_t s = 0; s < place.stacks; ++s)
+      most = std::max(most, ++ranks[{place.chip, place.first_stack + s}]);
+  std::set<std::int32_t> streams;
+  for (const BlockInfo& block : state.tables.blocks)
+    for (const std::int32_t queue : block.queue)
+      if (queue >= kQueueStream0) streams.insert(queue);
+  return base::Rate(capacity.count() / (most * (1 + std::int64_t(streams.size()))));
+}
+
 struct Simulation::Impl {
   Machine machine;
   KernelBench bench;
@@ -51,17 +70,18 @@ struct Simulation::Impl {
       : machine(run, graph, program, plan),
         bench("bench", run.system.chip, machine.state().context) {}
 
-  models::KernelProfile profile(const compile::KernelSpec& kernel);
+  models::KernelProfile profile(const compile::KernelSpec& kernel, base::Rate least);
   void profile_kernels();
 };
 
-models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kernel) {
+models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kernel,
+                                                base::Rate least) {
   const config::ChipSpec& chip = machine.state().run->system.chip;
-  const std::string key = store ? profile_key(model_version(), chip, kernel) : std::string();
+  const std::string key = store ? profile_key(model_version(), chip, kernel, least) : std::string();
   if (store) {
     if (std::optional<models::KernelProfile> known = store->load(key)) return *std::move(known);
   }
-  models::KernelProfile measured = bench.profile(compile::compile_kernel(kernel, chip));
+  models::KernelProfile measured = bench.profile(compile::compile_kernel(kernel, chip), least);
   info.bench_instructions += measured.instructions;
   if (store) store->save(key, measured);
   return measured;
@@ -71,9 +91,10 @@ models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kerne
 void Simulation::Impl::profile_kernels() {
   MachineState& state = machine.state();
   const auto& kernels = state.plan->kernels;
+  const base::Rate least = least_grant(state, machine.stack_capacity());
   std::int64_t done = 0;
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
-    state.profiles[i] = profile(kernels[i]);
+    state.profiles[i] = profile(kernels[i], least);
     state.longest_lead_in = std::max(state.longest_lead_in, state.profiles[i].weight_lead_in);
     ++done;
     if (state.progress)
@@ -149,6 +170,8 @@ const stats::RunInfo& Simulation::info() const {
   return impl_->info;
 }
 
-const std::string& Simulation::cache_problem() const { return impl_->cache_problem; }
+const std::string& Simulation::cache_problem() const {
+  return impl_->cache_problem;
+}
 
 }  // namespace trn3sim::sim

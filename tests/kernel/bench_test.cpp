@@ -62,9 +62,9 @@ TEST_F(KernelBenchTest, ProfileAddsUp) {
   EXPECT_EQ(p.counts.hbm_read_bytes, 100 * 128 * 4096);
   EXPECT_EQ(p.counts.hbm_write_bytes, 100 * 128 * 1024);
   EXPECT_GT(p.counts.hbm_activates, 0);
-  // 400 matmuls of 512 cycles, all of them busy, none faster than the peak.
+  // 400 matmuls of 512 cycles, each busy for 9 more, none faster than the peak.
   EXPECT_EQ(p.tensor_ideal, base::cycles_time(400 * 512, chip.tensor.clock));
-  EXPECT_EQ(p.engine_busy[0], p.tensor_ideal);
+  EXPECT_EQ(p.engine_busy[0], base::cycles_time(400 * 521, chip.tensor.clock));
   EXPECT_GE(p.compute_active, p.engine_busy[0]);
   EXPECT_LE(p.compute_active, p.duration);
   // The first tile: start 1300 ns, 993 ns of packets, 50 ns completion, 250 ns semaphore.
@@ -103,6 +103,33 @@ TEST_F(KernelBenchTest, CurveFallsWithTheRateAndEndsAtTheUnlimitedRun) {
         base::to_seconds(p.curve.front().duration),
         1.1 * base::to_seconds(base::transfer_time(base::Bytes(bytes), p.curve.front().served)));
   }
+}
+
+// Rates that are never granted need no run, and no granted rate may become less exact for it.
+TEST_F(KernelBenchTest, ALeastRateSavesPointsAndMovesNothingAboveIt) {
+  KernelBench bench("bench", chip, context);
+  const models::TileProgram program = tiles(60, 4, false);
+  const KernelProfile whole = bench.profile(program);
+  const base::Rate least(whole.curve.back().served.count() / 2);
+  const KernelProfile p = bench.profile(program, least);
+  EXPECT_EQ(p.duration, whole.duration);
+  EXPECT_EQ(p.curve.front().served, least);
+  EXPECT_LT(p.curve.size(), whole.curve.size());
+  for (int i = 0; i <= 10; ++i) {
+    const base::Rate served(least.count() + least.count() * i / 10);
+    const double measured = base::to_seconds(bench.run(program, served).duration);
+    EXPECT_NEAR(base::to_seconds(p.at(served)), measured, 0.01 * measured) << i;
+  }
+}
+
+// The demand decides what others get, so the knee is found even where it lies below the least rate.
+TEST_F(KernelBenchTest, TheKneeIsFoundBelowTheLeastRate) {
+  KernelBench bench("bench", chip, context);
+  const models::TileProgram program = tiles(60, 40, false);
+  const base::Rate knee = bench.profile(program).demand();
+  const KernelProfile p = bench.profile(program, base::Rate(2 * knee.count()));
+  EXPECT_NEAR(static_cast<double>(p.demand().count()), static_cast<double>(knee.count()),
+              0.2 * static_cast<double>(knee.count()));
 }
 
 TEST_F(KernelBenchTest, ComputeOnlyKernelHasOnePoint) {

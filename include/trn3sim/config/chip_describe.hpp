@@ -53,10 +53,13 @@ void describe(V& v, TensorSpec& s) {
   v.count("moving_max", s.moving_max, 1, 65536, "columns of one MultiplyMoving");
   v.count("min_interval_cycles", s.min_interval_cycles, 0, 4096,
           "shortest interval between two MultiplyMoving");
+  v.count("matmul_overhead_cycles", s.matmul_overhead_cycles, 0, 4096,
+          "array cycles lost between two MultiplyMoving");
   v.count("load_speedup", s.load_speedup, 1, 64,
           "LoadStationary against a matmul of the same size");
   v.count("fill_cycles", s.fill_cycles, 0, 65536,
           "from the first moving column to the first result");
+  v.flag("sparse_weights", s.sparse_weights, "stationary weights may be compressed");
   v.flag("background_transpose", s.background_transpose, "PE transposes hide behind matmuls");
 }
 

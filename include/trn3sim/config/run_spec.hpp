@@ -22,6 +22,12 @@ struct CompileSpec {
   bool fast_exponential = true; // v4 VectorE `exponential` in attention where the chip has it
 };
 
+// Formats of the matrix products; docs/precision.md. An explicit dtype of an op beats them.
+struct PrecisionSpec {
+  std::string matmul = "trace";   // what the trace says, or a format
+  std::string sparsity = "none";  // of weights: "4:16" keeps 4 of each 16 values
+};
+
 // One number of the configuration that no source gives.
 struct AssumedNumber {
   std::string path;    // "chip.on_chip.stack_link"
@@ -32,6 +38,7 @@ struct AssumedNumber {
 struct RunSpec {
   SystemSpec system;
   CompileSpec compile;
+  PrecisionSpec precision;
   std::uint64_t seed = 1;
   bool fast_forward = true;    // sleep through loops that repeat exactly; false: simulate everything
   std::uint64_t shuffle = 0;   // test hook: permutes construction and profiling order
@@ -44,7 +51,7 @@ struct RunSpec {
 //
 // `config` resolves as given, then in each directory of TRN3SIM_CONFIG_PATH (colon-separated), then
 // in the installed or source `configs/`. Overrides are "dotted.path=value" with the roots `chip`,
-// `fabric`, `name`, `compile`, `run`. Throws base::UserError with all problems at once.
+// `fabric`, `name`, `compile`, `precision`, `run`. Throws base::UserError with all problems at once.
 RunSpec load_run(const std::string& config, const std::vector<std::string>& overrides);
 
 // Resolves a trace name: as given, then `traces/` and the directory itself under each config

@@ -189,6 +189,18 @@ TEST(Overrides, SetNumbersAreNoLongerAssumed) {
   EXPECT_EQ(tdp["source"], "--set");
 }
 
+TEST(Overrides, PrecisionHasNamedPolicies) {
+  EXPECT_EQ(load_run("chip1.json", {}).precision.matmul, "trace");
+  const RunSpec run =
+      load_run("chip1.json", {"precision.matmul=mxfp8", "precision.sparsity=none"});
+  EXPECT_EQ(run.precision.matmul, "mxfp8");
+  EXPECT_NE(run.resolved_json.find("\"mxfp8\""), std::string::npos);
+  EXPECT_NE(error_of("chip1.json", {"precision.matmul=mxfp6"}).find("got \"mxfp6\""),
+            std::string::npos);
+  EXPECT_NE(error_of("chip1.json", {"precision.sparsity=4:15"}).find("\"4:16\""),
+            std::string::npos);
+}
+
 TEST(Overrides, MistakesNameTheOverride) {
   EXPECT_EQ(error_of("chip1.json", {"chip.hbm.bandwith=6TB/s"}),
             "--set chip.hbm.bandwith=6TB/s: unknown key \"bandwith\" in chip.hbm; did you mean "
@@ -198,7 +210,7 @@ TEST(Overrides, MistakesNameTheOverride) {
   EXPECT_EQ(error_of("chip1.json", {"chap.hbm.bandwidth=6TB/s"}),
             "--set chap.hbm.bandwidth=6TB/s: unknown path \"chap.hbm.bandwidth\"; it starts with "
             "one of chip, fabric, "
-            "name, compile, run; did you mean \"chip\"?");
+            "name, compile, precision, run; did you mean \"chip\"?");
   EXPECT_EQ(error_of("chip1.json", {"chip.hbm.bandwidth=6"}),
             "--set chip.hbm.bandwidth=6: expected a quantity such as \"4.9 TB/s\", got \"6\"");
   EXPECT_EQ(error_of("chip1.json", {"chip.dma.engines=3.7"}),
@@ -255,7 +267,7 @@ TEST(LoadRun, EveryValueOfTheMachineIsRequired) {
       nlohmann::json::parse(load_run("ultraserver64.json", {}).resolved_json);
   int checked = 0;
   visit_values(dump, {}, [&](const std::vector<std::string>& keys, const nlohmann::json&) {
-    if (keys[0] == "compile" || keys[0] == "run") return;
+    if (keys[0] == "compile" || keys[0] == "precision" || keys[0] == "run") return;
     std::string pointer;
     for (const std::string& key : keys) pointer += "/" + key;
     nlohmann::json broken = dump;
