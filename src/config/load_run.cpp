@@ -98,7 +98,7 @@ std::string dump(RunSpec& run, const std::map<std::string, Provenance>& provenan
   Json out;
   Dumper dumper(out, "", provenance);
   out["kind"] = "system";
-  SystemFile file{run.system.name, run.system.fabric, run.compile, run.precision, {run.seed, run.shuffle, run.fast_forward}};
+  SystemFile file = system_file(run);
   describe(dumper, file);
   dumper.section("chip", run.system.chip, "");
   out["chip"]["kind"] = "chip";

@@ -22,8 +22,8 @@ inline constexpr std::int64_t kTorusDimensionsMax = 6;
 inline constexpr std::int64_t kGraphItemsMax = 1'000'000;  // links or switches written out
 inline constexpr std::array<std::string_view, 3> kCompileLevels = {"stock", "tuned", "ideal"};
 
-inline constexpr std::array<std::string_view, 7> kMatmulFormats = {
-    "trace", "bf16", "fp16", "fp8", "mxfp8", "mxfp4", "fp32"};
+inline constexpr std::array<std::string_view, 7> kMatmulFormats = {"trace", "bf16",  "fp16", "fp8",
+                                                                   "mxfp8", "mxfp4", "fp32"};
 inline constexpr std::array<std::string_view, 8> kSparsities = {"none", "4:16", "4:12", "4:8",
                                                                 "2:8",  "2:4",  "1:4",  "1:2"};
 
@@ -159,6 +159,15 @@ void describe(V& v, SystemFile& s) {
   v.optional_section("compile", s.compile, true, "compilation switches");
   v.optional_section("precision", s.precision, true, "formats of matrix products");
   v.optional_section("run", s.run, true, "run options");
+}
+
+// What a system file that gives this run would hold.
+inline SystemFile system_file(const RunSpec& run) {
+  return {run.system.name,
+          run.system.fabric,
+          run.compile,
+          run.precision,
+          {run.seed, run.shuffle, run.fast_forward}};
 }
 
 }  // namespace trn3sim::config
