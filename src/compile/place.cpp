@@ -144,6 +144,7 @@ Plan place(const trace::Program& program, const topology::Graph& graph,
             graph.chips() == 1 ? "" : "s", ranks_per_chip(chip, unit), room, room));
   Plan plan;
   for (std::int64_t r = 0; r < ranks; ++r) plan.places.push_back(place_of(r, unit, chip, graph));
+  plan.memory_capacity = rank_capacity(plan.places.front(), unit, chip);
   base::Problems problems;
   check_memory(program, run, plan, problems);
   RouteCache routes(graph);

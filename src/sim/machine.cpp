@@ -93,8 +93,10 @@ void Machine::prepare_opaque() {
       p.compute_active =
           base::Time(static_cast<std::int64_t>(static_cast<double>(o->flop) / peak * 1e15));
       p.tensor_ideal = p.compute_active;
+      p.engine_busy[static_cast<std::size_t>(models::Engine::Tensor)] = p.compute_active;
       const base::Bytes bytes((o->bytes + place.stacks - 1) / place.stacks);
       const base::Time memory = base::transfer_time(bytes, stack_capacity_);
+      p.dma_busy = memory;
       p.duration = std::max({p.compute_active, memory, base::nanoseconds(o->ns), base::Time(1)});
       p.counts.hbm_read_bytes = p.counts.dma_bytes = bytes.count();
       p.counts.macs[static_cast<std::size_t>(t)] = o->flop / 2 / place.stacks;
@@ -151,8 +153,16 @@ void Machine::make_host_links() {
     const auto chip = static_cast<std::size_t>(state_.plan->places[r].chip);
     const topology::LinkId disk =
         storage[chip / static_cast<std::size_t>(system.fabric.chips_per_server)];
-    state_.host_routes[r] = {
-        {pcie[chip][0]}, {pcie[chip][1]}, {disk, pcie[chip][0]}, {pcie[chip][1], disk}};
+    topology::Link hbm;  // the rank's DMA engines to its own stack
+    hbm.kind = topology::LinkKind::OnDie;
+    hbm.name = fmt::format("rank{}.hbm", r);
+    hbm.bandwidth =
+        std::min(stack_capacity_, compile::dma_rate(system.chip, state_.plan->places[r], false));
+    state_.host_routes[r] = {{pcie[chip][0]},
+                             {pcie[chip][1]},
+                             {disk, pcie[chip][0]},
+                             {pcie[chip][1], disk},
+                             {fabric_->add(hbm)}};
   }
 }
 

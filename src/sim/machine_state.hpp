@@ -54,7 +54,7 @@ struct MachineState {
   std::vector<std::vector<GroupChain>> chains;  // [group set][group]
   std::vector<LabelStats> labels;               // by Plan::labels
   std::vector<std::vector<topology::Route>>
-      host_routes;              // [rank]{load host, store host, load storage, store storage}
+      host_routes;              // [rank]{load host, store host, load storage, store storage, HBM}
   std::int64_t unfinished = 0;  // ranks: the foreground work
   base::Time end;               // when the last rank finished
   std::int64_t ops_done = 0, ops_total = 0;

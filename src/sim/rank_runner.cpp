@@ -261,7 +261,11 @@ void RankRunner::issue_host(std::int32_t queue, const Ticket& t) {
     return;
   }
   const auto& m = std::get<trace::Memory>(op.body);
-  const std::size_t kind = (m.space == trace::MemorySpace::Storage ? 2U : 0U) + (m.store ? 1U : 0U);
+  // A store to the host reads HBM; a store to HBM writes it.
+  const bool reads = m.store != (m.space == trace::MemorySpace::Hbm);
+  cc_->count_memory(reads ? m.bytes : 0, reads ? 0 : m.bytes);
+  std::size_t kind = (m.space == trace::MemorySpace::Storage ? 2U : 0U) + (m.store ? 1U : 0U);
+  if (m.space == trace::MemorySpace::Hbm) kind = 4;
   modules::Message message;
   message.route = &machine_.host_routes[static_cast<std::size_t>(rank_)][kind];
   message.order = static_cast<std::uint64_t>(rank_);

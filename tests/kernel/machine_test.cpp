@@ -143,6 +143,21 @@ TEST_F(MachineTest, DelaysAndHostTransfersAreHostTime) {
             r.step_fs / 2);
 }
 
+TEST_F(MachineTest, MemoryOperationsTouchHbm) {
+  const auto r = run(R"({"op":"mem","id":"h","dir":"load","space":"hbm","bytes":8000000})"
+                     "\n"
+                     R"({"op":"mem","id":"s","dir":"store","space":"host","bytes":1000000,"deps":["h"]})"
+                     "\n");
+  // A load from HBM and a store to the host read the stack; four ranks.
+  EXPECT_EQ(r.hbm_read_bytes, 4 * 9'000'000);
+  EXPECT_EQ(r.hbm_write_bytes, 0);
+  // Each rank's DMA engines, 2 x 16 x 33 GB/s, then the shared PCIe link.
+  const auto& host = spec.system.chip.host;
+  const base::Time pcie = base::transfer_time(base::Bytes(1'000'000), host.pcie) * 4 + host.pcie_latency;
+  const base::Time hbm = base::transfer_time(base::Bytes(8'000'000), base::Rate(1'056'000'000'000));
+  EXPECT_EQ(r.step_fs, (hbm + pcie).count());
+}
+
 TEST_F(MachineTest, AKernelAloneTakesItsProfile) {
   const auto r = run(R"({"op":"gemm","id":"g","m":1024,"n":1024,"k":1024})"
                      "\n");

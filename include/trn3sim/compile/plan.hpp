@@ -59,6 +59,7 @@ struct GroupSet {
 
 struct Plan {
   std::vector<RankPlace> places;         // by rank
+  std::int64_t memory_capacity = 0;      // HBM bytes that one rank may use
   std::vector<KernelSpec> kernels;       // distinct
   std::vector<std::vector<OpPlan>> ops;  // [block][op]
   std::vector<GroupSet> group_sets;

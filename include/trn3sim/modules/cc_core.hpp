@@ -73,6 +73,12 @@ class CcCore : public sc_core::sc_module, public MessageSink {
   [[nodiscard]] std::int64_t next_sequence(std::int32_t set) const {
     return next_sequence_[static_cast<std::size_t>(set)];
   }
+  // A host or HBM memory operation of the rank: bytes that its stack reads and writes.
+  void count_memory(std::int64_t read, std::int64_t written) {
+    counts_.hbm_read_bytes += read;
+    counts_.hbm_write_bytes += written;
+    counts_.dma_bytes += read + written;
+  }
   [[nodiscard]] const TransferCounts& counts() const { return counts_; }
   // State relative to now. False if a collective of a set outside `sets` is running or messages
   // wait, so that the rank is not alone with its loop.
