@@ -188,7 +188,7 @@ std::string version() {
 }
 
 Command parse(const Arguments& arguments) {
-  if (!arguments.empty() &&
+  if (!arguments.empty() && !arguments.front().starts_with('-') &&
       (arguments.front().ends_with(".json") || arguments.front().ends_with(".trace")))
     fail(fmt::format("unexpected \"{}\"; files are given as --config FILE and --trace FILE",
                      arguments.front()));

@@ -38,6 +38,11 @@ TEST(Cli, MainCommand) {
   EXPECT_TRUE(s.cache);
 }
 
+TEST(Cli, AnOptionAndItsFileCanBeOneWord) {
+  const auto s = std::get<Simulate>(parse({"--config=c.json", "--trace=t.trace"}));
+  EXPECT_EQ(s.config, "c.json");
+  EXPECT_EQ(s.trace, "t.trace");
+}
 TEST(Cli, LevelComesBeforeOverridesAndOverridesKeepTheirOrder) {
   const auto s = std::get<Simulate>(
       parse(simulate({"--set", "chip.hbm.bandwidth=6.0 TB/s", "--set=run.seed=2", "--compile",
