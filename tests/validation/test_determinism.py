@@ -18,6 +18,17 @@ class DeterminismTest(unittest.TestCase):
                 shuffled, _ = runner.results("instance16.json", trace, f"run.shuffle={seed}")
                 self.assertEqual(expected, shuffled, f"run.shuffle={seed}")
 
+    def test_loops_slept_through_change_no_byte(self):
+        plans = (("chip1.json", dict(layers=5, gbs=6)),
+                 ("chip1.json", dict(layers=4, tp=8, gbs=4, rank_unit="core")),
+                 ("instance16.json", dict(layers=5, dp=16, gbs=64, overlap_grad_reduce=True)))
+        with tempfile.TemporaryDirectory() as folder:
+            for n, (config, plan) in enumerate(plans):
+                trace = runner.generate(folder, f"t{n}.trace", **plan)
+                skipped, _ = runner.results(config, trace)
+                full, _ = runner.results(config, trace, "run.fast_forward=false")
+                self.assertEqual(skipped, full, plan)
+
 
 if __name__ == "__main__":
     unittest.main()
