@@ -127,9 +127,9 @@ void CcCore::send_step(Active& a, std::int32_t set, std::int64_t index) {
   m.route = route.empty() ? &network_.local[me] : &route;
   m.order = static_cast<std::uint64_t>(rank_) * kStreams + static_cast<std::uint64_t>(set) + 1;
   m.bytes = p.bytes;
-  const base::Rate granted = network_.shares[me]->granted(a.flow);
-  m.cap = std::min(compile::dma_rate(chip, network_.plan->places[me], index < p.reduce_receives),
-                   base::Rate(granted.count() / touches(a, index)));
+  m.cap = compile::dma_rate(chip, network_.plan->places[me], index < p.reduce_receives);
+  m.source = this;
+  m.touches = touches(a, index);
   const bool last = index + 1 >= p.receives;
   m.after = chip.dma.completion;
   if (!last) m.after += chip.dma.start_latency + chip.collectives.step_overhead;
@@ -141,6 +141,14 @@ void CcCore::send_step(Active& a, std::int32_t set, std::int64_t index) {
   counts_.hbm_read_bytes += compile::send_hbm_bytes(p);
   counts_.dma_bytes += p.bytes.count();
   network_.fabric->send(m);
+}
+
+// A message that is still queued when its collective has ended has no flow any more.
+base::Rate CcCore::rate(const Message& m) const {
+  const Active& a = active_[static_cast<std::size_t>(m.set)];
+  if (!a.running || a.sequence != m.sequence) return m.cap;
+  const base::Rate granted = network_.shares[static_cast<std::size_t>(rank_)]->granted(a.flow);
+  return base::Rate(granted.count() / m.touches);
 }
 
 void CcCore::delivered(const Message& m) {

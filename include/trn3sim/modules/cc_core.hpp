@@ -54,7 +54,7 @@ struct TransferCounts {
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, dma_bytes = 0;
 };
 
-class CcCore : public sc_core::sc_module, public MessageSink {
+class CcCore : public sc_core::sc_module, public MessageSink, public MessageSource {
  public:
   using SC_CURRENT_USER_MODULE = CcCore;
   CcCore(const sc_core::sc_module_name& name, std::int64_t rank, const CcNetwork& network,
@@ -68,6 +68,8 @@ class CcCore : public sc_core::sc_module, public MessageSink {
   // Waits for the next message of `peer` with `tag`.
   void receive(std::int32_t queue, std::int64_t peer, std::int64_t tag);
   void delivered(const Message& message) override;
+  // What the stack grants the running collective for each byte of a message.
+  [[nodiscard]] base::Rate rate(const Message& message) const override;
 
   // Sequence number that the next collective of a set gets.
   [[nodiscard]] std::int64_t next_sequence(std::int32_t set) const {
