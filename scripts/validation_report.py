@@ -46,6 +46,16 @@ was calibrated on private hardware. What a comparison cannot say is stated with 
 `trn3sim --config ultraserver64.json --trace llama7b.trace`, against formulas evaluated by the script.
 
 {closed}
+## Utilisation against what is published
+
+Published for dense BF16 training on Trainium3: 43 % MFU with the stock compiler, about 60 % with hand-written kernels
+(SemiAnalysis, Trainium3 deep dive, 2025; no model, size or layout is given, and the peak is the headline one).
+The main job reaches {headline:.1f} % of the headline peak with full attention counted, {causal:.1f} % with causal attention
+counted as half. It lies above the published figures because nothing here throttles the clock, the compiler's schedule
+has no gaps (kernels keep the array {kernel:.0f} % busy against 86 to 91 % measured for compiled and hand-tuned 2048-cubed
+matmuls on Trainium2, which no mechanism of the model explains yet), and the bandwidth between HBM stacks is assumed.
+No factor brings it down.
+
 ## HBM against Ramulator 2.1
 
 Reads on one HBM3 channel of two pseudo-channels at 9.6 Gb/s; share of the peak that the stack model reaches and that
@@ -178,7 +188,13 @@ def main():
                 for name, ours, theirs in pairs(hbm)]
     dma_rows = [(f"{name} B", f"{ours:.1f} GB/s", f"{theirs:.1f} GB/s", f"{100 * (ours / theirs - 1):+.1f} %")
                 for name, ours, theirs in sorted(pairs(dma), key=lambda p: int(p[0]))]
+    job = Run(*MAIN)
+    largest = job.results["kernels"][0]
     page = TEXT.format(
+        headline=job.summary["mfu_headline_percent"],
+        causal=job.summary["mfu_causal_percent"] * job.summary["mfu_headline_percent"]
+        / job.summary["mfu_estimated_percent"],
+        kernel=100 * largest["tensor_ideal_fs"] / largest["alone_fs"],
         closed=table(("quantity", "closed form", "simulated", "holds"),
                      [(*row[:3], "yes" if row[3] else "**no**") for row in main_job]),
         hbm_verdict=verdict(hbm_passed, "2 to 12 %, by row,"),

@@ -31,6 +31,7 @@ CollectiveProgram broadcast(std::int64_t bytes, std::int64_t n, std::int64_t pos
   CollectiveProgram p;
   p.algorithm = "ring pipeline";
   p.bytes = base::Bytes(ceil_ratio(bytes, kBroadcastChunks));
+  p.pipelined = true;
   p.sends = position == n - 1 ? 0 : kBroadcastChunks;
   p.receives = position == 0 ? 0 : kBroadcastChunks;
   p.need_offset = position == 0 ? 0 : 1;
@@ -97,11 +98,12 @@ base::Time least_time(const CollectiveProgram& p, const GroupPlan& group,
     for (const Ring& r : group.rings)
       for (const topology::Route& route : r.hops) consider(route);
   }
-  const std::int64_t steps = std::max<std::int64_t>(p.receives, 1);
+  const base::Time start = chip.collectives.start_overhead + chip.dma.start_latency;
+  if (p.receives == 0) return start;  // the root of a broadcast is done when all is under way
+  const std::int64_t steps = p.pipelined ? 1 : p.receives;
   const base::Time between =
       chip.dma.completion + chip.dma.start_latency + chip.collectives.step_overhead;
-  return chip.collectives.start_overhead + chip.dma.start_latency + hop * steps +
-         between * (steps - 1) + chip.dma.completion;
+  return start + hop * steps + between * (steps - 1) + chip.dma.completion;
 }
 
 }  // namespace trn3sim::compile

@@ -6,6 +6,7 @@
 #include "trn3sim/base/text.hpp"
 #include "trn3sim/compile/plan.hpp"
 
+#include "length.hpp"
 #include "lower.hpp"
 #include "messages.hpp"
 #include "precision.hpp"
@@ -151,6 +152,7 @@ Plan place(const trace::Program& program, const topology::Graph& graph,
   make_group_sets(program, routes, plan);
   route_messages(program, routes, plan, problems);
   check_members(program, plan, problems);
+  check_length(program, run, plan, problems);
   lower_ops(program, run, plan, problems);
   problems.throw_if_any();
   return plan;

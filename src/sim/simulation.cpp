@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "trn3sim/base/error.hpp"
 #include "trn3sim/compile/kernel.hpp"
 #include "trn3sim/sim/bench.hpp"
 
@@ -17,6 +18,7 @@
 #include "machine.hpp"
 #include "profile_store.hpp"
 #include "timeline_recorder.hpp"
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -56,6 +58,38 @@ base::Rate least_grant(const MachineState& state, base::Rate capacity) {
       if (queue >= kQueueStream0) streams.insert(queue);
   return base::Rate(capacity.count() / (most * (1 + std::int64_t(streams.size()))));
 }
+
+namespace {
+
+// Simulated time ends at 9,223 s; kernels one after another must not pass it.
+void check_kernel_time(const MachineState& state) {
+  constexpr double kMostSeconds = 5000;
+  std::vector<double> blocks(state.program->blocks.size(), 0);
+  const auto seconds = [&](auto&& self, std::int32_t block) -> double {
+    const trace::Block& def = state.program->blocks[static_cast<std::size_t>(block)];
+    double& sum = blocks[static_cast<std::size_t>(block)];
+    if (sum > 0) return sum;
+    for (std::size_t i = 0; i < def.ops.size(); ++i) {
+      const compile::OpPlan& plan = state.plan->ops[static_cast<std::size_t>(block)][i];
+      if (plan.kernel >= 0)
+        sum += base::to_seconds(state.profiles[static_cast<std::size_t>(plan.kernel)].duration) *
+               plan.pieces;
+      if (const auto* c = std::get_if<trace::Call>(&def.ops[i].body)) sum += self(self, c->block);
+      if (const auto* r = std::get_if<trace::Repeat>(&def.ops[i].body))
+        sum += static_cast<double>(r->times) * self(self, r->block);
+    }
+    return sum;
+  };
+  const double total = seconds(seconds, 0);
+  if (total > kMostSeconds)
+    throw base::UserError(
+        state.program->file.string(),
+        fmt::format("the kernels of a rank would take {:.3g} s; at most {:.0f} s can be "
+                    "simulated. Check counts, sizes and rates",
+                    total, kMostSeconds));
+}
+
+}  // namespace
 
 struct Simulation::Impl {
   Machine machine;
@@ -102,6 +136,7 @@ void Simulation::Impl::profile_kernels() {
           {done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
   }
   info.profiled_kernels = done;
+  check_kernel_time(state);
   if (!store) return;
   info.profile_cache_hits = store->hits();
   info.profile_cache_misses = store->misses();
@@ -156,6 +191,9 @@ stats::Results Simulation::run() {
   const auto begin = std::chrono::steady_clock::now();
   impl_->machine.run();
   info.simulate_wall_s = seconds_since(begin);
+  if (state.end.count() == 0)
+    throw base::UserError(state.program->file.string(),
+                          "the step takes no time: it has no work to simulate");
   stats::Results results = collect(impl_->machine);
   info.wall_s = seconds_since(start);
   info.rank_ops = state.ops_done;

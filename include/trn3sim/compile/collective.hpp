@@ -22,6 +22,7 @@ struct CollectiveProgram {
   std::string algorithm;  // "ring", "pairwise", "ring pipeline", "local"
   std::int64_t sends = 0, receives = 0, need_offset = 0, reduce_receives = 0;
   base::Bytes bytes;
+  bool pipelined = false;          // chunks follow one another without waiting for a step
   bool pairwise = false;  // send i goes to position + i + 1, else to the ring's next member
 };
 

@@ -50,7 +50,7 @@ struct Message {
   std::int64_t sequence = 0;  // ... collective of that set, or tag
   std::int64_t from = 0;      // sending rank
   std::int32_t queue = 0;     // of the sender, for its completion
-  std::int64_t touches = 1;  // HBM bytes that the sender's stack moves for each byte
+  std::int64_t touches = 1;   // HBM bytes that the sender's stack moves for each byte
 };
 
 class Fabric;

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::int64_t kLanes = 128;
 constexpr std::int64_t kMiddleRing = 2;  // chunks between a transpose and a conversion
-constexpr double kHbmShare = 0.7;  // of the raw rate that mixed streams get, for planning only
+// Share of the DMA plateau rate that planning counts on. HBM bandwidth is left out on purpose, so
+// that runs that differ in it compare the same mappings.
+constexpr double kPlannedShare = 0.8;
 
 double seconds_rate_ns(double bytes, double bytes_per_second) {
   return bytes / bytes_per_second * 1e9;
@@ -56,8 +58,7 @@ std::int64_t panel_row(const GemmOperand& operand, const GemmMapping& map, std::
          rows_together(width, full_width, map.chunk_tiles, k, pack);
 }
 
-double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const KernelSpec& spec,
-                       const config::ChipSpec& chip) {
+double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const config::ChipSpec& chip) {
   if (bytes == 0) return 0;
   const double packet = static_cast<double>(chip.dma.packet.count());
   const double bus = static_cast<double>(chip.dma.bus_rate.count());
@@ -69,9 +70,7 @@ double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const KernelS
   const double engines = static_cast<double>(chip.dma.engines);
   const double moved =
       (seconds_rate_ns(static_cast<double>(bytes), bus) + packets * overhead) / engines;
-  // Cores that share a stack share its bandwidth.
-  const double share = kHbmShare * static_cast<double>(chip.hbm.bandwidth.count()) /
-                       static_cast<double>(chip.stacks * spec.cores);
+  const double share = kPlannedShare * plateau * engines;
   return std::max(moved, seconds_rate_ns(static_cast<double>(bytes), share));
 }
 
@@ -225,7 +224,7 @@ void predict(GemmMapping& map, const GemmShape& shape, const Costs& costs) {
   const Traffic t = traffic_of(shape, map, costs);
   const KernelSpec& spec = *costs.spec;
   const auto dma = [&](std::int64_t bytes, std::int64_t row) {
-    return dma_nanoseconds(bytes, row, spec, *costs.chip);
+    return dma_nanoseconds(bytes, row, *costs.chip);
   };
   const bool outer_a = map.stationary_a == map.outer_stationary;
   const auto row_of = [&](std::int64_t width, bool is_a) {

@@ -86,8 +86,7 @@ std::int64_t rows_together(std::int64_t width, std::int64_t full_width, std::int
 // ceil(width * num / den)
 std::int64_t scaled(std::int64_t width, std::int64_t num, std::int64_t den);
 // Time of one core's DMA engines to move `bytes` in descriptors of `row_bytes`.
-double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const KernelSpec& spec,
-                       const config::ChipSpec& chip);
+double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const config::ChipSpec& chip);
 
 // Least predicted time; ties: least traffic, then least SBUF, then the first in a fixed order.
 // Throws base::UserError if no mapping fits.
