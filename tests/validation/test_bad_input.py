@@ -111,6 +111,12 @@ class BadInputTest(unittest.TestCase):
                            header={"memory": [{"kind": "weights", "bytes": 10**12, "live": "always"}]})
         self.refused_trace(trace, "does not fit", "HBM")
 
+    def test_control_characters_are_shown_not_sent(self):
+        trace = self.trace({"op": "vec", "id": "\u001b[31mred", "fn": "nothing", "elems": 4})
+        done = runner.run("--config", "chip1.json", "--trace", trace, expect=2)
+        self.assertNotIn("\x1b", done.stderr)
+        self.assertIn("\\x1b[31mred", done.stderr)
+
     def test_empty_group(self):
         self.refused_trace(self.trace({"op": "coll", "id": "c", "kind": "barrier", "group": "", "in": 0, "out": 0}),
                            ":2", "empty")
