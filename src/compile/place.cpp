@@ -16,18 +16,6 @@
 namespace trn3sim::compile {
 namespace {
 
-std::string_view unit_name(base::RankUnit unit) {
-  switch (unit) {
-    case base::RankUnit::Chip:
-      return "chip";
-    case base::RankUnit::LogicalCore:
-      return "logical_core";
-    case base::RankUnit::Core:
-      return "core";
-  }
-  return "?";
-}
-
 std::int64_t ranks_per_chip(const config::ChipSpec& chip, base::RankUnit unit) {
   switch (unit) {
     case base::RankUnit::Chip:
@@ -76,7 +64,7 @@ void check_memory(const trace::Program& program, const config::RunSpec& run, con
         fmt::format(
             "does not fit in HBM: rank {} needs {} ({} bytes) but a {} of {} has {} "
             "({} bytes); use more ranks per model (larger tp, pp or dp) or a smaller micro-batch",
-            r, base::format_bytes(base::Bytes(need)), need, unit_name(unit), run.system.chip.name,
+            r, base::format_bytes(base::Bytes(need)), need, base::name(unit), run.system.chip.name,
             base::format_bytes(base::Bytes(have)), have));
     return;  // one rank tells it all
   }
@@ -141,7 +129,7 @@ Plan place(const trace::Program& program, const topology::Graph& graph,
         fmt::format(
             "the trace has {} ranks, each a {}, but {} has {} chip{} with {} each = {}; use a "
             "larger system or a trace for {} ranks",
-            ranks, unit_name(unit), run.config_file.filename().string(), graph.chips(),
+            ranks, base::name(unit), run.config_file.filename().string(), graph.chips(),
             graph.chips() == 1 ? "" : "s", ranks_per_chip(chip, unit), room, room));
   Plan plan;
   for (std::int64_t r = 0; r < ranks; ++r) plan.places.push_back(place_of(r, unit, chip, graph));

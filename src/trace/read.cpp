@@ -43,6 +43,7 @@ class Reader {
   void memory(Fields& f);
   void memory_entry(dom::element element);
   void op_line(Fields& f);
+  void refused_op(const std::string& id);
   void open_block(Fields& f);
   void close_block(Fields& f);
   void check_depth(Fields& f);
@@ -226,16 +227,19 @@ void Reader::op_line(Fields& f) {
   names.insert(names.end(), {"block", "end"});
   f.problem(fmt::format("unknown op \"{}\"{}; known: {}", *op, base::did_you_mean(*op, names),
                         fmt::join(names, ", ")));
-  // Later ops may depend on it: one mistake, one message.
   if (const auto id = f.any("id"))
-    if (const auto text = id_of(*id); text && !ids().contains(*text)) {
-      ids().emplace(*text, static_cast<std::int32_t>(current().ops.size()));
-      Op placeholder;
-      placeholder.id = *text;
-      placeholder.body = Delay{};
-      placeholder.line = line_;
-      current().ops.push_back(std::move(placeholder));
-    }
+    if (const auto text = id_of(*id)) refused_op(*text);
+}
+
+// A refused op keeps its id, so that ops which depend on it are not reported as well: one mistake,
+// one message. The program itself is never used, because read() throws.
+void Reader::refused_op(const std::string& id) {
+  if (!ids().emplace(id, static_cast<std::int32_t>(current().ops.size())).second) return;
+  Op op;
+  op.id = id;
+  op.body = Delay{};
+  op.line = line_;
+  current().ops.push_back(std::move(op));
 }
 
 void Reader::open_block(Fields& f) {
