@@ -64,7 +64,7 @@ Block: bytes read from consecutive addresses; queue: bursts that the scheduler s
 {hbm_verdict}
 
 {hbm}
-The reference numbers are stored in `tests/unit/models/hbm_test.cpp`. No HBM3e device was measured.
+The reference numbers are stored in `tests/unit/models/hbm_rate_test.cpp`. No HBM3e device was measured.
 
 ## DMA against the published curve
 
