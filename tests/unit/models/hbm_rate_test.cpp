@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
-#include "trn3sim/models/hbm.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -9,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "unit/models/hbm_support.hpp"
+#include "trn3sim/models/hbm.hpp"
 
+#include "unit/models/hbm_support.hpp"
 #include <gtest/gtest.h>
 
 namespace trn3sim::models {

@@ -4,8 +4,9 @@
 // Stacks and addresses that the HBM tests share.
 #pragma once
 
-#include "support/test_chip.hpp"
 #include "trn3sim/models/hbm.hpp"
+
+#include "support/test_chip.hpp"
 
 namespace trn3sim::models {
 
@@ -18,8 +19,8 @@ inline Time ns(double value) {
   return Time(static_cast<std::int64_t>(value * 1e6 + 0.5));
 }
 
-// Four 12-high HBM3e stacks at 9.6 Gb/s with the timing of Ramulator 2.1's HBM3 preset, no refresh and
-// the whole bus.
+// Four 12-high HBM3e stacks at 9.6 Gb/s with the timing of Ramulator 2.1's HBM3 preset, no refresh
+// and the whole bus.
 inline config::HbmSpec hbm3e() {
   config::HbmSpec s;
   test::set_test_hbm(s);

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "trn3sim/base/error.hpp"
-#include "unit/models/hbm_support.hpp"
 
+#include "unit/models/hbm_support.hpp"
 #include <gtest/gtest.h>
 
 namespace trn3sim::models {
