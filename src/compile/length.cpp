@@ -3,7 +3,6 @@
 #include "length.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "trn3sim/compile/collective.hpp"
 
@@ -18,19 +17,13 @@ class Length {
  public:
   Length(const trace::Program& program, const config::RunSpec& run, const Plan& plan,
          std::int64_t rank)
-      : program_(program),
-        chip_(run.system.chip),
-        plan_(plan),
-        rank_(rank),
-        blocks_(program.blocks.size(), -1) {}
+      : program_(program), chip_(run.system.chip), plan_(plan), rank_(rank) {}
 
-  double of_block(std::int32_t block) {
-    double& known = blocks_[static_cast<std::size_t>(block)];
-    if (known >= 0) return known;
-    double sum = 0;
-    for (const trace::Op& op : program_.blocks[static_cast<std::size_t>(block)].ops)
-      if (trace::runs_on(program_, op, rank_)) sum += of_op(op);
-    return blocks_[static_cast<std::size_t>(block)] = sum;
+  double of_rank() const {
+    return trace::sum_over_ops(program_, rank_, [&](std::int32_t block, std::int32_t op) {
+      return of_op(
+          program_.blocks[static_cast<std::size_t>(block)].ops[static_cast<std::size_t>(op)]);
+    });
   }
 
  private:
@@ -38,10 +31,7 @@ class Length {
     return static_cast<double>(bytes) / static_cast<double>(rate.count());
   }
 
-  double of_op(const trace::Op& op) {
-    if (const auto* c = std::get_if<trace::Call>(&op.body)) return of_block(c->block);
-    if (const auto* r = std::get_if<trace::Repeat>(&op.body))
-      return static_cast<double>(r->times) * of_block(r->block);
+  double of_op(const trace::Op& op) const {
     if (const auto* d = std::get_if<trace::Delay>(&op.body))
       return static_cast<double>(d->ns) * 1e-9;
     if (const auto* m = std::get_if<trace::Memory>(&op.body))
@@ -78,14 +68,13 @@ class Length {
   const config::ChipSpec& chip_;
   const Plan& plan_;
   std::int64_t rank_;
-  std::vector<double> blocks_;  // -1: not known yet
 };
 
 }  // namespace
 
 double least_seconds(const trace::Program& program, const config::RunSpec& run, const Plan& plan,
                      std::int64_t rank) {
-  return Length(program, run, plan, rank).of_block(0);
+  return Length(program, run, plan, rank).of_rank();
 }
 
 void check_length(const trace::Program& program, const config::RunSpec& run, const Plan& plan,

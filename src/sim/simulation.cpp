@@ -64,23 +64,15 @@ namespace {
 // Simulated time ends at 9,223 s; kernels one after another must not pass it.
 void check_kernel_time(const MachineState& state) {
   constexpr double kMostSeconds = 5000;
-  std::vector<double> blocks(state.program->blocks.size(), 0);
-  const auto seconds = [&](auto&& self, std::int32_t block) -> double {
-    const trace::Block& def = state.program->blocks[static_cast<std::size_t>(block)];
-    double& sum = blocks[static_cast<std::size_t>(block)];
-    if (sum > 0) return sum;
-    for (std::size_t i = 0; i < def.ops.size(); ++i) {
-      const compile::OpPlan& plan = state.plan->ops[static_cast<std::size_t>(block)][i];
-      if (plan.kernel >= 0)
-        sum += base::to_seconds(state.profiles[static_cast<std::size_t>(plan.kernel)].duration) *
-               plan.pieces;
-      if (const auto* c = std::get_if<trace::Call>(&def.ops[i].body)) sum += self(self, c->block);
-      if (const auto* r = std::get_if<trace::Repeat>(&def.ops[i].body))
-        sum += static_cast<double>(r->times) * self(self, r->block);
-    }
-    return sum;
+  const auto seconds = [&](std::int32_t kernel) {
+    return kernel < 0 ? 0
+                      : base::to_seconds(state.profiles[static_cast<std::size_t>(kernel)].duration);
   };
-  const double total = seconds(seconds, 0);
+  const double total = trace::sum_over_ops(*state.program, -1, [&](std::int32_t b, std::int32_t i) {
+    const compile::OpPlan& plan =
+        state.plan->ops[static_cast<std::size_t>(b)][static_cast<std::size_t>(i)];
+    return seconds(plan.kernel) * plan.pieces + seconds(plan.last_piece);
+  });
   if (total > kMostSeconds)
     throw base::UserError(
         state.program->file.string(),
