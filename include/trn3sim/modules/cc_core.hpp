@@ -126,9 +126,8 @@ class CcCore : public sc_core::sc_module, public MessageSink, public MessageSour
   void send_ready(Active& active, std::int32_t set);
   void send_step(Active& active, std::int32_t set, std::int64_t index);
   void finish_if_done(std::int32_t set);
-  [[nodiscard]] const topology::Route& route_of(const Active& active, std::int32_t set,
-                                                std::int64_t index, std::int64_t& to_rank) const;
-  [[nodiscard]] std::int64_t touches(const Active& active, std::int64_t index) const;
+  [[nodiscard]] compile::Hop hop_of(const Active& active, std::int32_t set,
+                                    std::int64_t index) const;
 
   std::int64_t rank_;
   const CcNetwork& network_;
