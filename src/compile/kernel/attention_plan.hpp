@@ -98,4 +98,15 @@ void pipeline(CoreBuilder& build, models::Engine engine, const std::vector<Item>
                                });
 }
 
+// Calls f(value, times) for each run of equal values, in order.
+template <class F>
+void for_each_run(const std::vector<std::int64_t>& values, F&& f) {
+  for (std::size_t i = 0; i < values.size();) {
+    std::size_t j = i;
+    while (j < values.size() && values[j] == values[i]) ++j;
+    f(values[i], static_cast<std::int64_t>(j - i));
+    i = j;
+  }
+}
+
 }  // namespace trn3sim::compile
