@@ -11,8 +11,6 @@
 namespace trn3sim::compile {
 namespace {
 
-constexpr double kMostSeconds = 5000;  // leaves room for kernels and waiting below 9,223 s
-
 class Length {
  public:
   Length(const trace::Program& program, const config::RunSpec& run, const Plan& plan,

@@ -63,7 +63,6 @@ namespace {
 
 // Simulated time ends at 9,223 s; kernels one after another must not pass it.
 void check_kernel_time(const MachineState& state) {
-  constexpr double kMostSeconds = 5000;
   const auto seconds = [&](std::int32_t kernel) {
     return kernel < 0 ? 0
                       : base::to_seconds(state.profiles[static_cast<std::size_t>(kernel)].duration);
@@ -73,12 +72,12 @@ void check_kernel_time(const MachineState& state) {
         state.plan->ops[static_cast<std::size_t>(b)][static_cast<std::size_t>(i)];
     return seconds(plan.kernel) * plan.pieces + seconds(plan.last_piece);
   });
-  if (total > kMostSeconds)
+  if (total > compile::kMostSeconds)
     throw base::UserError(
         state.program->file.string(),
         fmt::format("the kernels of a rank would take {:.3g} s; at most {:.0f} s can be "
                     "simulated. Check counts, sizes and rates",
-                    total, kMostSeconds));
+                    total, compile::kMostSeconds));
 }
 
 }  // namespace
