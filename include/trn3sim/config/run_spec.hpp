@@ -54,6 +54,9 @@ struct RunSpec {
 // `fabric`, `name`, `compile`, `precision`, `run`. Throws base::UserError with all problems at once.
 RunSpec load_run(const std::string& config, const std::vector<std::string>& overrides);
 
+// The paths among `overrides` that no model reads, in their order: changing them changes no number.
+std::vector<std::string> overrides_without_effect(const std::vector<std::string>& overrides);
+
 // Resolves a trace name: as given, then `traces/` and the directory itself under each config
 // directory. Throws base::UserError that lists where it looked.
 std::filesystem::path find_trace(const std::string& name);
