@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "support/test_chip.hpp"
 #include "trn3sim/models/hbm.hpp"
 
 #include <benchmark/benchmark.h>
@@ -13,46 +14,12 @@
 namespace {
 
 using namespace trn3sim;  // NOLINT: a program of one file
-using base::Bytes;
-using base::nanoseconds;
-using base::Rate;
 using base::Time;
 
-// Four 12-high HBM3e stacks at 9.6 Gb/s.
 config::HbmSpec hbm3e() {
-  config::HbmSpec s;
-  s.capacity = Bytes(std::int64_t{36} << 30);
-  s.bandwidth = Rate(4'915'200'000'000);
-  s.channels = 16;
-  s.pseudo_channels = 2;
-  s.sids = 3;
-  s.bank_groups = 4;
-  s.banks_per_group = 4;
-  s.row = Bytes(1024);
-  s.burst = Bytes(32);
-  s.interleave = Bytes(256);
-  s.t_rcd_read = Time(19'375'000);
-  s.t_rcd_write = Time(9'375'000);
-  s.t_rp = Time(16'250'000);
-  s.t_ras = Time(28'125'000);
-  s.t_rrd_s = Time(2'500'000);
-  s.t_rrd_l = Time(3'125'000);
-  s.t_faw = nanoseconds(15);
-  s.t_ccd_l = Time(2'500'000);
-  s.t_wtr = Time(6'250'000);
-  s.t_rtw = Time(12'500'000);
-  s.t_wr = Time(20'625'000);
-  s.t_rtp = Time(5'625'000);
-  s.cl = Time(12'500'000);
-  s.cwl = Time(6'250'000);
-  s.t_refi = nanoseconds(3900);
-  s.t_rfc_all_bank = nanoseconds(550);
-  s.t_rfc_per_bank = nanoseconds(200);
-  s.refresh = "per_bank";
-  s.controller_latency = nanoseconds(40);
-  s.derate = 0.93;
-  s.queue_depth = 128;
-  return s;
+  config::HbmSpec spec;
+  test::set_test_hbm(spec);
+  return spec;
 }
 
 enum class Pattern { Stream, Random, Mixed };

@@ -20,7 +20,9 @@ LAYERS, HIDDEN, FFN, VOCAB, SEQUENCE, SEQUENCES = 32, 4096, 11008, 32000, 4096, 
 MATMUL_PARAMETERS = LAYERS * (4 * HIDDEN * HIDDEN + 3 * HIDDEN * FFN) + VOCAB * HIDDEN
 TOKENS = SEQUENCE * SEQUENCES
 
-SUITES = ["physics", "monotonic", "mutations", "determinism", "scaling", "timeline", "bad_input"]
+MAIN = ("ultraserver64.json", "llama7b.trace")
+
+SUITES = ["physics", "monotonic", "mutations", "determinism", "scaling", "timeline", "cache", "bad_input"]
 
 # Title, setting, what is looked at. The test suite asserts limits for these; here are the values.
 MUTATIONS = [("half the HBM bandwidth", ["chip.hbm.bandwidth=2457.6GB/s"]),
@@ -44,6 +46,16 @@ was calibrated on private hardware. What a comparison cannot say is stated with 
 `trn3sim --config ultraserver64.json --trace llama7b.trace`, against formulas evaluated by the script.
 
 {closed}
+## Utilisation against what is published
+
+Published for dense BF16 training on Trainium3: 43 % MFU with the stock compiler, about 60 % with hand-written kernels
+(SemiAnalysis, Trainium3 deep dive, 2025; no model, size or layout is given, and the peak is the headline one).
+The main job reaches {headline:.1f} % of the headline peak with full attention counted, {causal:.1f} % with causal attention
+counted as half. It lies above the published figures because nothing here throttles the clock, the compiler's schedule
+has no gaps (kernels keep the array {kernel:.0f} % busy against 86 to 91 % measured for compiled and hand-tuned 2048-cubed
+matmuls on Trainium2, which no mechanism of the model explains yet), and the bandwidth between HBM stacks is assumed.
+No factor brings it down.
+
 ## HBM against Ramulator 2.1
 
 Reads on one HBM3 channel of two pseudo-channels at 9.6 Gb/s; share of the peak that the stack model reaches and that
@@ -52,7 +64,7 @@ Block: bytes read from consecutive addresses; queue: bursts that the scheduler s
 {hbm_verdict}
 
 {hbm}
-The reference numbers are stored in `tests/unit/models/hbm_test.cpp`. No HBM3e device was measured.
+The reference numbers are stored in `tests/unit/models/hbm_rate_test.cpp`. No HBM3e device was measured.
 
 ## DMA against the published curve
 
@@ -82,7 +94,7 @@ therefore rest on the mechanisms above and on the assumed numbers listed in [mod
 """
 
 
-def closed_forms(run):
+def closed_forms(run, full):
     r, s = run.results, run.summary
     step = r["step_fs"] * 1e-15
     peak = 64 * 8 * 2 * 128 * 128 * 2.4e9
@@ -109,6 +121,9 @@ def closed_forms(run):
             ("classes of time = step, fs", r["step_fs"], classes, classes == r["step_fs"]),
             ("energy = sum of its accounts, nJ", sum(v for k, v in energy.items() if k != "total"), energy["total"],
              energy["total"] == sum(v for k, v in energy.items() if k != "total"))]
+    rows.append(("results with every loop simulated in full, bytes that differ", 0,
+                 sum(a != b for a, b in zip(run.results_text, full.results_text)),
+                 run.results_text == full.results_text))
     for name, bound in s["lower_bounds_s"].items():
         rows.append((f"step above its {name.replace('_', ' ')} bound", f"{bound:.3f} s", f"{step:.3f} s",
                      bound <= step))
@@ -164,7 +179,7 @@ def suite_rows():
 
 
 def main():
-    main_job = closed_forms(Run("ultraserver64.json", "llama7b.trace"))
+    main_job = closed_forms(Run(*MAIN), Run(*MAIN, "run.fast_forward=false"))
     hbm_passed, hbm = google_test("models_hbm_test", "HbmReference.RandomAccessNearRamulator")
     dma_passed, dma = google_test("kernel_stack_cluster_test",
                                   "StackClusterTest.OneQueueFollowsTheDocumentedRowSizeCurve")
@@ -173,7 +188,13 @@ def main():
                 for name, ours, theirs in pairs(hbm)]
     dma_rows = [(f"{name} B", f"{ours:.1f} GB/s", f"{theirs:.1f} GB/s", f"{100 * (ours / theirs - 1):+.1f} %")
                 for name, ours, theirs in sorted(pairs(dma), key=lambda p: int(p[0]))]
+    job = Run(*MAIN)
+    largest = job.results["kernels"][0]
     page = TEXT.format(
+        headline=job.summary["mfu_headline_percent"],
+        causal=job.summary["mfu_causal_percent"] * job.summary["mfu_headline_percent"]
+        / job.summary["mfu_estimated_percent"],
+        kernel=100 * largest["tensor_ideal_fs"] / largest["alone_fs"],
         closed=table(("quantity", "closed form", "simulated", "holds"),
                      [(*row[:3], "yes" if row[3] else "**no**") for row in main_job]),
         hbm_verdict=verdict(hbm_passed, "2 to 12 %, by row,"),

@@ -5,7 +5,7 @@
 
 TRN3SIM_PACKAGES="build-essential cmake ninja-build pkg-config libsystemc-dev libboost-program-options-dev
   nlohmann-json3-dev libfmt-dev libspdlog-dev libgtest-dev libbenchmark-dev libsimdjson-dev libzstd-dev
-  zlib1g-dev libssl-dev python3"
+  zlib1g-dev libssl-dev python3 zstd"
 
 # Words of the list that are not installed.
 missing_packages() {

@@ -23,14 +23,14 @@ def table(head, rows):
 class Run:
     """One run of trn3sim: results, summary, run_info and what it used of the host."""
 
-    def __init__(self, config, trace, *sets, options=()):
+    def __init__(self, config, trace, *sets, cache=None):
+        """`cache`: directory for profiles; without one, an empty one."""
         self.command = ["trn3sim", "--config", config, "--trace", trace]
         for s in sets:
             self.command += ["--set", s]
-        self.command += list(options)
-        with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as cache:
+        with tempfile.TemporaryDirectory() as out, tempfile.TemporaryDirectory() as empty:
             command = [str(BIN / "trn3sim"), *self.command[1:], "--quiet", "--format", "json", "--out", out]
-            environment = dict(os.environ, TRN3SIM_CACHE_DIR=cache)
+            environment = dict(os.environ, TRN3SIM_CACHE_DIR=cache or empty)
             begin = time.monotonic()
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
             output = process.stdout.read()
@@ -42,7 +42,8 @@ class Run:
             self.user_s, self.system_s = usage.ru_utime, usage.ru_stime
             self.peak_bytes = usage.ru_maxrss * 1024
             self.summary = json.loads(output)
-            self.results = json.loads((pathlib.Path(out) / "results.json").read_text())
+            self.results_text = (pathlib.Path(out) / "results.json").read_text()
+            self.results = json.loads(self.results_text)
             self.info = json.loads((pathlib.Path(out) / "run_info.json").read_text())
 
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <array>
+#include <charconv>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"

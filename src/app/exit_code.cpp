@@ -13,9 +13,22 @@
 namespace trn3sim::app {
 namespace {
 
+// Text from files must not drive the terminal: control characters are shown as \xNN.
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f)
+      shown += fmt::format("\\x{:02x}", byte);
+    else
+      shown += c;
+  }
+  return shown;
+}
+
 // stderr may be closed; there is nobody left to tell.
 void say(const std::string& text) {
-  (void)std::fputs(text.c_str(), stderr);
+  (void)std::fputs(printable(text).c_str(), stderr);
 }
 
 int bug(const char* what) {

@@ -64,6 +64,8 @@ stats::TimelineSpec timeline_spec(const Simulate& options, std::int64_t chips) {
 int simulate(const Simulate& options) {
   config::RunSpec run = config::load_run(options.config, options.overrides);
   config::choose_detailed_chips(run, options.detailed, options.detailed_chips);
+  for (const std::string& path : config::overrides_without_effect(options.overrides))
+    spdlog::warn("--set {}: no model reads this key, so it changes no number", path);
   const topology::Graph graph = topology::build(run.system);
   const trace::Program program = trace::read(config::find_trace(options.trace));
   const compile::Plan plan = compile::place(program, graph, run);

@@ -11,18 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string unit_name(base::RankUnit unit) {
-  switch (unit) {
-    case base::RankUnit::Chip:
-      return "chip";
-    case base::RankUnit::LogicalCore:
-      return "logical_core";
-    case base::RankUnit::Core:
-      return "core";
-  }
-  return "";
-}
-
 std::string bytes(std::int64_t n) {
   return base::format_bytes(base::Bytes(n));
 }
@@ -42,7 +30,7 @@ std::string info_text(const trace::Program& program, std::int64_t rank) {
   }
   std::string out = fmt::format("{}  ({})\n", header.name, program.file.string());
   out += fmt::format("  ranks        {} ({}), rank = {}\n", header.mesh.ranks(), mesh,
-                     unit_name(header.rank_unit));
+                     base::name(header.rank_unit));
   out += fmt::format("  tokens       {} per step, {} by default\n", header.tokens_per_step,
                      base::name(header.dtype));
   out += fmt::format("  sha256       {}\n", program.content_sha256);
@@ -86,7 +74,7 @@ std::string info_json(const trace::Program& program, std::int64_t rank) {
               {"file", program.file.string()},
               {"sha256", program.content_sha256},
               {"ranks", header.mesh.ranks()},
-              {"rank_unit", unit_name(header.rank_unit)},
+              {"rank_unit", base::name(header.rank_unit)},
               {"dtype", base::name(header.dtype)},
               {"tokens_per_step", header.tokens_per_step},
               {"rank", rank},

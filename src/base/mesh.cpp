@@ -6,6 +6,18 @@
 
 namespace trn3sim::base {
 
+std::string_view name(RankUnit unit) {
+  switch (unit) {
+    case RankUnit::Chip:
+      return "chip";
+    case RankUnit::LogicalCore:
+      return "logical_core";
+    case RankUnit::Core:
+      return "core";
+  }
+  return "";
+}
+
 std::int64_t Mesh::ranks() const {
   std::int64_t n = 1;
   for (const MeshAxis& a : axes_) n *= a.size;

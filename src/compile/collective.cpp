@@ -31,6 +31,7 @@ CollectiveProgram broadcast(std::int64_t bytes, std::int64_t n, std::int64_t pos
   CollectiveProgram p;
   p.algorithm = "ring pipeline";
   p.bytes = base::Bytes(ceil_ratio(bytes, kBroadcastChunks));
+  p.pipelined = true;
   p.sends = position == n - 1 ? 0 : kBroadcastChunks;
   p.receives = position == 0 ? 0 : kBroadcastChunks;
   p.need_offset = position == 0 ? 0 : 1;
@@ -75,6 +76,54 @@ std::int64_t receive_hbm_read_bytes(const CollectiveProgram& p, bool reduce) {
   return reduce ? p.bytes.count() : 0;
 }
 
+std::int64_t hbm_touches(const CollectiveProgram& p, std::int64_t index) {
+  const bool reduce = index < p.reduce_receives;
+  return (p.sends > 0 ? 1 : 0) + (p.receives > 0 ? (reduce ? 2 : 1) : 0);
+}
+
+bool may_send(const CollectiveProgram& p, std::int64_t sent, std::int64_t received) {
+  return sent < p.sends && received >= std::min(sent + p.need_offset, p.receives);
+}
+
+bool is_done(const CollectiveProgram& p, std::int64_t sent, std::int64_t received) {
+  return sent >= p.sends && received >= p.receives;
+}
+
+Hop hop_of(const CollectiveProgram& p, const GroupSet& set, std::int64_t rank,
+           std::int64_t ring_index, std::int64_t index) {
+  const auto me = static_cast<std::size_t>(rank);
+  const GroupPlan& g = set.groups[static_cast<std::size_t>(set.group_of_rank[me])];
+  const auto n = static_cast<std::int64_t>(g.members.size());
+  if (p.pairwise) {
+    const std::int64_t position = set.position_of_rank[me];
+    const std::int64_t to = (position + index + 1) % n;
+    return {g.members[static_cast<std::size_t>(to)],
+            &g.pair_routes[static_cast<std::size_t>(position * n + to)]};
+  }
+  const Ring& ring = g.rings.front();
+  const std::int64_t to = ring.order[static_cast<std::size_t>((ring_index + 1) % n)];
+  return {g.members[static_cast<std::size_t>(to)],
+          &ring.hops[static_cast<std::size_t>(ring_index)]};
+}
+
+base::Time start_delay(const CollectiveProgram& p, const config::ChipSpec& chip) {
+  if (p.sends + p.receives == 0) return base::Time(0);
+  return chip.collectives.start_overhead + chip.dma.start_latency;
+}
+
+base::Time arrival_delay(const CollectiveProgram& p, std::int64_t index,
+                         const config::ChipSpec& chip) {
+  if (index + 1 >= p.receives) return chip.dma.completion;
+  return chip.dma.completion + chip.dma.start_latency + chip.collectives.step_overhead;
+}
+
+base::Rate flow_demand(const CollectiveProgram& p, const Hop& first, const topology::Graph& graph,
+                       const config::ChipSpec& chip, const RankPlace& place) {
+  base::Rate rate = dma_rate(chip, place, p.reduce_receives > 0);
+  if (p.sends > 0 && !first.route->empty()) rate = std::min(rate, graph.bottleneck(*first.route));
+  return base::Rate(rate.count() * hbm_touches(p, 0));
+}
+
 base::Rate dma_rate(const config::ChipSpec& chip, const RankPlace& place, bool reduce) {
   const std::int64_t rate = chip.dma.plateau_rate.count() * chip.dma.engines * place.cores;
   if (!reduce) return base::Rate(rate);
@@ -97,11 +146,12 @@ base::Time least_time(const CollectiveProgram& p, const GroupPlan& group,
     for (const Ring& r : group.rings)
       for (const topology::Route& route : r.hops) consider(route);
   }
-  const std::int64_t steps = std::max<std::int64_t>(p.receives, 1);
+  const base::Time start = start_delay(p, chip);
+  if (p.receives == 0) return start;  // the root of a broadcast is done when all is under way
+  const std::int64_t steps = p.pipelined ? 1 : p.receives;
   const base::Time between =
       chip.dma.completion + chip.dma.start_latency + chip.collectives.step_overhead;
-  return chip.collectives.start_overhead + chip.dma.start_latency + hop * steps +
-         between * (steps - 1) + chip.dma.completion;
+  return start + hop * steps + between * (steps - 1) + chip.dma.completion;
 }
 
 }  // namespace trn3sim::compile

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "precision.hpp"
 #include "trn3sim/base/text.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ class Lowering {
  public:
   Lowering(const trace::Program& program, const config::RunSpec& run, Plan& plan,
            base::Problems& problems)
-      : program_(program), run_(run), plan_(plan), problems_(problems) {}
+      : program_(program), run_(run), plan_(plan), problems_(problems), precision_(program, run, problems) {}
 
   void block(std::size_t b) {
     const trace::Block& block = program_.blocks[b];
@@ -75,6 +76,8 @@ class Lowering {
     const bool matmul = std::holds_alternative<trace::Gemm>(op.body) ||
                         std::holds_alternative<trace::Attention>(op.body);
     if (!matmul || rates[static_cast<std::size_t>(t)] > 0) return true;
+    if (const auto* g = std::get_if<trace::Gemm>(&op.body); g != nullptr && !g->dtype && precision_.refused())
+      return false;
     std::string known;
     for (std::size_t i = 0; i < base::kDTypes; ++i)
       if (rates[i] > 0)
@@ -131,6 +134,18 @@ class Lowering {
     spec.accumulate = g.accumulate;
     spec.a_weight = g.a == trace::Role::Weight;
     spec.b_weight = g.b == trace::Role::Weight;
+    lay_out(g, spec);
+    if (!g.dtype) precision_.apply(g, spec);
+  }
+
+  // HBM keeps tensors by rows ([tokens, features], weights [in, out]). The contraction axis must be
+  // on the partitions: it is not for activations and gradients on the left (X W, dY W^T), nor for
+  // W^T. Products of two activations or gradients contract over the rows (dY^T X).
+  static void lay_out(const trace::Gemm& g, KernelSpec& spec) {
+    if (spec.in == DType::Mxfp8 || spec.in == DType::Mxfp4) return;  // quantised along it
+    const bool over_rows = !spec.a_weight && !spec.b_weight;
+    spec.a_transposed = !over_rows && !spec.a_weight;
+    spec.b_transposed = spec.b_weight && g.a == trace::Role::Gradient;
   }
 
   void add_epilogues(const trace::Block& block, std::size_t index, std::int64_t stacks,
@@ -170,6 +185,7 @@ class Lowering {
     const std::int64_t tensor = base::storage_bytes(spec.in, v.elems);
     spec.rd = share(v.rd.value_or(f->inputs * tensor), stacks);
     spec.wr = share(v.wr.value_or(f->outputs * tensor), stacks);
+    precision_.add_weight_copies(v, stacks, spec);
   }
 
   // Equal pieces, and one with the rest; bytes and elements add up exactly.
@@ -180,6 +196,10 @@ class Lowering {
     spec.elems /= pieces;
     spec.rd = rest.rd / pieces;
     spec.wr = rest.wr / pieces;
+    for (std::size_t i = 0; i < spec.epilogues.size(); ++i) {
+      spec.epilogues[i].elems /= pieces;
+      rest.epilogues[i].elems -= spec.epilogues[i].elems * (pieces - 1);
+    }
     rest.elems -= spec.elems * (pieces - 1);
     rest.rd -= spec.rd * (pieces - 1);
     rest.wr -= spec.wr * (pieces - 1);
@@ -220,6 +240,7 @@ class Lowering {
   const config::RunSpec& run_;
   Plan& plan_;
   base::Problems& problems_;
+  Precision precision_;
   std::map<KernelSpec, std::int32_t> kernels_;
   std::map<std::string, std::int32_t> labels_;
 };

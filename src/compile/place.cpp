@@ -6,25 +6,15 @@
 #include "trn3sim/base/text.hpp"
 #include "trn3sim/compile/plan.hpp"
 
+#include "length.hpp"
 #include "lower.hpp"
 #include "messages.hpp"
+#include "precision.hpp"
 #include "rings.hpp"
 #include <fmt/format.h>
 
 namespace trn3sim::compile {
 namespace {
-
-std::string_view unit_name(base::RankUnit unit) {
-  switch (unit) {
-    case base::RankUnit::Chip:
-      return "chip";
-    case base::RankUnit::LogicalCore:
-      return "logical_core";
-    case base::RankUnit::Core:
-      return "core";
-  }
-  return "?";
-}
 
 std::int64_t ranks_per_chip(const config::ChipSpec& chip, base::RankUnit unit) {
   switch (unit) {
@@ -62,8 +52,11 @@ std::int64_t rank_capacity(const RankPlace& p, base::RankUnit unit, const config
 void check_memory(const trace::Program& program, const config::RunSpec& run, const Plan& plan,
                   base::Problems& problems) {
   const base::RankUnit unit = program.header.rank_unit;
+  base::Problems found;  // lower_ops reports them
+  const std::int64_t copies = Precision(program, run, found).weight_copy_bytes();
   for (std::size_t r = 0; r < plan.places.size(); ++r) {
-    const std::int64_t need = trace::peak_memory_bytes(program, static_cast<std::int64_t>(r));
+    const std::int64_t need =
+        trace::peak_memory_bytes(program, static_cast<std::int64_t>(r)) + copies;
     const std::int64_t have = rank_capacity(plan.places[r], unit, run.system.chip);
     if (need <= have) continue;
     problems.add(
@@ -71,7 +64,7 @@ void check_memory(const trace::Program& program, const config::RunSpec& run, con
         fmt::format(
             "does not fit in HBM: rank {} needs {} ({} bytes) but a {} of {} has {} "
             "({} bytes); use more ranks per model (larger tp, pp or dp) or a smaller micro-batch",
-            r, base::format_bytes(base::Bytes(need)), need, unit_name(unit), run.system.chip.name,
+            r, base::format_bytes(base::Bytes(need)), need, base::name(unit), run.system.chip.name,
             base::format_bytes(base::Bytes(have)), have));
     return;  // one rank tells it all
   }
@@ -136,16 +129,18 @@ Plan place(const trace::Program& program, const topology::Graph& graph,
         fmt::format(
             "the trace has {} ranks, each a {}, but {} has {} chip{} with {} each = {}; use a "
             "larger system or a trace for {} ranks",
-            ranks, unit_name(unit), run.config_file.filename().string(), graph.chips(),
+            ranks, base::name(unit), run.config_file.filename().string(), graph.chips(),
             graph.chips() == 1 ? "" : "s", ranks_per_chip(chip, unit), room, room));
   Plan plan;
   for (std::int64_t r = 0; r < ranks; ++r) plan.places.push_back(place_of(r, unit, chip, graph));
+  plan.memory_capacity = rank_capacity(plan.places.front(), unit, chip);
   base::Problems problems;
   check_memory(program, run, plan, problems);
   RouteCache routes(graph);
   make_group_sets(program, routes, plan);
   route_messages(program, routes, plan, problems);
   check_members(program, plan, problems);
+  check_length(program, run, plan, problems);
   lower_ops(program, run, plan, problems);
   problems.throw_if_any();
   return plan;

@@ -103,7 +103,7 @@ std::vector<ResolvedValue> resolved_values(const RunSpec& run) {
   const Json dump = Json::parse(run.resolved_json);
   std::vector<ResolvedValue> values;
   Lister lister(dump, "", values);
-  SystemFile file{run.system.name, run.system.fabric, run.compile, {run.seed, run.shuffle}};
+  SystemFile file = system_file(run);
   describe(lister, file);
   ChipSpec chip = run.system.chip;
   lister.section("chip", chip, "");

@@ -20,7 +20,8 @@ constexpr std::size_t kFileMax = std::size_t{256} << 20U;
 constexpr std::size_t kDepthMax = 64;  // a system needs 6
 
 const std::vector<std::string>& roots() {
-  static const std::vector<std::string> kRoots = {"chip", "fabric", "name", "compile", "run"};
+  static const std::vector<std::string> kRoots = {"chip",    "fabric",    "name",
+                                                  "compile", "precision", "run"};
   return kRoots;
 }
 
@@ -40,7 +41,8 @@ class DuplicateKeys {
       case Json::parse_event_t::key:
         open_.back().last = parsed.get<std::string>();
         if (!open_.back().keys.insert(open_.back().last).second)
-          problems.add(fmt::format("{}: {}", label_, pointer()), "duplicate key");
+          problems.add(fmt::format("{}: {}", label_, pointer()),
+                       "duplicate key; an object holds each key once");
         break;
       default:
         break;
@@ -221,7 +223,8 @@ std::vector<Override> parse_overrides(const std::vector<std::string>& texts,
     }
     if (const std::string& last = change.keys.back();
         last == "kind" || last == "source" || last == "confidence") {
-      problems.add(change.place(), fmt::format("\"{}\" is no value that can be set", last));
+      problems.add(change.place(),
+                   fmt::format("\"{}\" is no value that can be set; set the value itself", last));
       continue;
     }
     changes.push_back(std::move(change));

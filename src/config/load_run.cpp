@@ -20,7 +20,9 @@ namespace fs = std::filesystem;
 // A wrong "kind" would drown in problems of every key, so it is checked first and alone.
 void check_kind(const Json& document, const std::string& place, std::string_view kind) {
   const auto it = document.find("kind");
-  if (it == document.end()) throw base::UserError(place + "/kind", "required, but missing");
+  if (it == document.end())
+    throw base::UserError(place + "/kind",
+                          fmt::format("required, but missing; expected \"{}\"", kind));
   if (*it == kind) return;
   std::string hint;
   if (kind == "system" && *it == "chip")
@@ -50,7 +52,8 @@ ChipDocument chip_document(Json& system, const fs::path& system_file, ReadState&
     first = {fs::path("."), first.back()};  // the user's directory comes first
   }
   if (it == system.end()) {
-    state.problems.add(place, "required, but missing");
+    state.problems.add(place,
+                       "required, but missing; expected the name of a chip file or an object");
   } else if (it->is_object()) {
     chip = {std::move(*it), system_file.string(), "/chip", true};
   } else if (it->is_string()) {
@@ -84,6 +87,7 @@ void read_system(const Json& document, const fs::path& file, RunSpec& run, ReadS
   run.system.name = read.name;
   run.system.fabric = read.fabric;
   run.compile = read.compile;
+  run.precision = read.precision;
   run.seed = read.run.seed;
   run.shuffle = read.run.shuffle;
   run.fast_forward = read.run.fast_forward;
@@ -94,7 +98,7 @@ std::string dump(RunSpec& run, const std::map<std::string, Provenance>& provenan
   Json out;
   Dumper dumper(out, "", provenance);
   out["kind"] = "system";
-  SystemFile file{run.system.name, run.system.fabric, run.compile, {run.seed, run.shuffle, run.fast_forward}};
+  SystemFile file = system_file(run);
   describe(dumper, file);
   dumper.section("chip", run.system.chip, "");
   out["chip"]["kind"] = "chip";

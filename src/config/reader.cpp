@@ -89,11 +89,16 @@ void Reader::wrong(const Leaf& found, std::string_view expected, std::string_vie
                       fmt::format("expected {}, got {}{}", expected, shown(found.value), hint));
 }
 
-const Json* Reader::child(std::string_view key, bool required) {
+void Reader::missing(std::string_view key, std::string_view expected, std::string_view doc) {
+  state_.problems.add(place(key),
+                      fmt::format("required, but missing; expected {} ({})", expected, doc));
+}
+
+const Json* Reader::child(std::string_view key, bool required, std::string_view doc) {
   known_.emplace_back(key);
   const auto it = object_.find(key);
   if (it == object_.end()) {
-    if (required) state_.problems.add(place(key), "required, but missing");
+    if (required) missing(key, "an object", doc);
     return nullptr;
   }
   if (it->is_object()) return &*it;
@@ -101,11 +106,12 @@ const Json* Reader::child(std::string_view key, bool required) {
   return nullptr;
 }
 
-const Json* Reader::array(std::string_view key, std::int64_t least, std::int64_t most) {
+const Json* Reader::array(std::string_view key, std::int64_t least, std::int64_t most,
+                          std::string_view doc) {
   known_.emplace_back(key);
   const auto it = object_.find(key);
   if (it == object_.end()) {
-    if (least > 0) state_.problems.add(place(key), "required, but missing");
+    if (least > 0) missing(key, "a list of objects", doc);
     return nullptr;
   }
   const auto fits = [&](std::size_t n) {
@@ -144,11 +150,12 @@ void Reader::long_leaf(std::string_view key, const Json& written, Provenance& fr
   if (!written.contains("value")) problem("value", "required, but missing");
 }
 
-std::optional<Reader::Leaf> Reader::leaf(std::string_view key, Need need) {
+std::optional<Reader::Leaf> Reader::leaf(std::string_view key, Need need, std::string_view expected,
+                                         std::string_view doc) {
   known_.emplace_back(key);
   const auto it = object_.find(key);
   if (it == object_.end()) {
-    if (need != Need::Optional) state_.problems.add(place(key), "required, but missing");
+    if (need != Need::Optional) missing(key, expected, doc);
     return std::nullopt;
   }
   if (const Override* change = override_at(dotted(key))) {
@@ -182,8 +189,8 @@ void Reader::note(std::string_view key, Provenance from, Need need) {
 }
 
 void Reader::count(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high,
-                   std::string_view /*doc*/) {
-  std::optional<Leaf> found = leaf(key, Need::Number);
+                   std::string_view doc) {
+  std::optional<Leaf> found = leaf(key, Need::Number, "a whole number", doc);
   if (!found) return;
   found->value = found->scalar();
   if (!found->value.is_number_integer()) return wrong(*found, "a whole number");
@@ -199,8 +206,8 @@ void Reader::count(std::string_view key, std::int64_t& value, std::int64_t low, 
 
 // An override gives the whole list as JSON, "[4, 4]", or one item, dims.0.
 void Reader::counts(std::string_view key, std::vector<std::int64_t>& values, std::int64_t low,
-                    std::int64_t high, std::int64_t most, std::string_view /*doc*/) {
-  std::optional<Leaf> found = leaf(key, Need::Number);
+                    std::int64_t high, std::int64_t most, std::string_view doc) {
+  std::optional<Leaf> found = leaf(key, Need::Number, "a list of whole numbers", doc);
   if (!found) return;
   if (found->overridden) {
     const std::string& text = found->value.get_ref<const std::string&>();
@@ -223,8 +230,8 @@ void Reader::counts(std::string_view key, std::vector<std::int64_t>& values, std
 }
 
 void Reader::number(std::string_view key, double& value, double low, double high,
-                    std::string_view /*doc*/) {
-  std::optional<Leaf> found = leaf(key, Need::Number);
+                    std::string_view doc) {
+  std::optional<Leaf> found = leaf(key, Need::Number, "a number", doc);
   if (!found) return;
   found->value = found->scalar();
   if (!found->value.is_number()) return wrong(*found, "a number");
@@ -234,8 +241,8 @@ void Reader::number(std::string_view key, double& value, double low, double high
   value = read;
 }
 
-void Reader::share(std::string_view key, double& value, std::string_view /*doc*/) {
-  std::optional<Leaf> found = leaf(key, Need::Number);
+void Reader::share(std::string_view key, double& value, std::string_view doc) {
+  std::optional<Leaf> found = leaf(key, Need::Number, "a number above 0 and at most 1", doc);
   if (!found) return;
   found->value = found->scalar();
   if (!found->value.is_number()) return wrong(*found, "a number");
@@ -251,16 +258,18 @@ void Reader::read_flag(const Leaf& found, bool& value) {
   value = scalar.get<bool>();
 }
 
-void Reader::flag(std::string_view key, bool& value, std::string_view /*doc*/) {
-  if (const std::optional<Leaf> found = leaf(key, Need::Required)) read_flag(*found, value);
+void Reader::flag(std::string_view key, bool& value, std::string_view doc) {
+  if (const std::optional<Leaf> found = leaf(key, Need::Required, "true or false", doc))
+    read_flag(*found, value);
 }
 
-void Reader::option_flag(std::string_view key, bool& value, std::string_view /*doc*/) {
-  if (const std::optional<Leaf> found = leaf(key, Need::Optional)) read_flag(*found, value);
+void Reader::option_flag(std::string_view key, bool& value, std::string_view doc) {
+  if (const std::optional<Leaf> found = leaf(key, Need::Optional, "true or false", doc))
+    read_flag(*found, value);
 }
 
-void Reader::text(std::string_view key, std::string& value, std::string_view /*doc*/) {
-  const std::optional<Leaf> found = leaf(key, Need::Required);
+void Reader::text(std::string_view key, std::string& value, std::string_view doc) {
+  const std::optional<Leaf> found = leaf(key, Need::Required, "a text", doc);
   if (!found) return;
   if (!found->value.is_string() || found->value.get_ref<const std::string&>().empty())
     return wrong(*found, "a text");
@@ -283,20 +292,20 @@ bool Reader::read_choice(const Leaf& found, std::string& value,
 }
 
 void Reader::choice(std::string_view key, std::string& value,
-                    std::span<const std::string_view> names, std::string_view /*doc*/) {
-  const std::optional<Leaf> found = leaf(key, Need::Required);
+                    std::span<const std::string_view> names, std::string_view doc) {
+  const std::optional<Leaf> found = leaf(key, Need::Required, quoted_list(names), doc);
   const bool ok = found && read_choice(*found, value, names);
   if (!ok && key == "type") shape_unknown_ = true;
 }
 
 void Reader::option_choice(std::string_view key, std::string& value,
-                           std::span<const std::string_view> names, std::string_view /*doc*/) {
-  if (const std::optional<Leaf> found = leaf(key, Need::Optional))
+                           std::span<const std::string_view> names, std::string_view doc) {
+  if (const std::optional<Leaf> found = leaf(key, Need::Optional, quoted_list(names), doc))
     read_choice(*found, value, names);
 }
 
-void Reader::option_number(std::string_view key, std::uint64_t& value, std::string_view /*doc*/) {
-  std::optional<Leaf> found = leaf(key, Need::Optional);
+void Reader::option_number(std::string_view key, std::uint64_t& value, std::string_view doc) {
+  std::optional<Leaf> found = leaf(key, Need::Optional, "a whole number of at least 0", doc);
   if (!found) return;
   found->value = found->scalar();
   if (!found->value.is_number_unsigned()) return wrong(*found, "a whole number of at least 0");

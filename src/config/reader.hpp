@@ -60,12 +60,12 @@ class Reader {
   Reader(const Json& object, Origin origin, ReadState& state);
 
   template <class S>
-  void section(std::string_view key, S& spec, std::string_view /*doc*/) {
-    if (const Json* object = child(key, true)) read_section(key, *object, spec);
+  void section(std::string_view key, S& spec, std::string_view doc) {
+    if (const Json* object = child(key, true, doc)) read_section(key, *object, spec);
   }
   template <class S>
-  void optional_section(std::string_view key, S& spec, bool /*present*/, std::string_view /*doc*/) {
-    if (const Json* object = child(key, false)) read_section(key, *object, spec);
+  void optional_section(std::string_view key, S& spec, bool /*present*/, std::string_view doc) {
+    if (const Json* object = child(key, false, doc)) read_section(key, *object, spec);
   }
 
   void count(std::string_view key, std::int64_t& value, std::int64_t low, std::int64_t high,
@@ -73,14 +73,13 @@ class Reader {
   void counts(std::string_view key, std::vector<std::int64_t>& values, std::int64_t low,
               std::int64_t high, std::int64_t most, std::string_view doc);
   template <class S>
-  void list(std::string_view key, std::vector<S>& specs, std::int64_t most,
-            std::string_view /*doc*/) {
-    read_list(key, specs, 1, most);
+  void list(std::string_view key, std::vector<S>& specs, std::int64_t most, std::string_view doc) {
+    read_list(key, specs, 1, most, doc);
   }
   template <class S>
   void optional_list(std::string_view key, std::vector<S>& specs, std::int64_t most,
-                     std::string_view /*doc*/) {
-    read_list(key, specs, 0, most);
+                     std::string_view doc) {
+    read_list(key, specs, 0, most, doc);
   }
   void number(std::string_view key, double& value, double low, double high, std::string_view doc);
   void share(std::string_view key, double& value, std::string_view doc);
@@ -94,12 +93,12 @@ class Reader {
   void option_number(std::string_view key, std::uint64_t& value, std::string_view doc);
 
   template <class Q>
-  void positive(std::string_view key, Q& value, std::string_view /*doc*/) {
-    quantity(key, value, true);
+  void positive(std::string_view key, Q& value, std::string_view doc) {
+    quantity(key, value, true, doc);
   }
   template <class Q>
-  void non_negative(std::string_view key, Q& value, std::string_view /*doc*/) {
-    quantity(key, value, false);
+  void non_negative(std::string_view key, Q& value, std::string_view doc) {
+    quantity(key, value, false, doc);
   }
 
   // A key that the caller reads itself: it is known from now on.
@@ -131,9 +130,9 @@ class Reader {
     reader.finish();
   }
   template <class S>
-  void read_list(std::string_view key, std::vector<S>& specs, std::int64_t least,
-                 std::int64_t most) {
-    const Json* items = array(key, least, most);
+  void read_list(std::string_view key, std::vector<S>& specs, std::int64_t least, std::int64_t most,
+                 std::string_view doc) {
+    const Json* items = array(key, least, most, doc);
     if (items == nullptr) return;
     specs.clear();
     for (std::size_t i = 0; i < items->size(); ++i) {
@@ -152,10 +151,14 @@ class Reader {
   }
   void read_defaults();
   // The list at `key`; nothing if it is missing or wrong (then a problem is noted where needed).
-  [[nodiscard]] const Json* array(std::string_view key, std::int64_t least, std::int64_t most);
-  [[nodiscard]] const Json* child(std::string_view key, bool required);
-  // The leaf at `key`; nothing if it is missing or wrong as a leaf (then a problem is noted).
-  [[nodiscard]] std::optional<Leaf> leaf(std::string_view key, Need need);
+  [[nodiscard]] const Json* array(std::string_view key, std::int64_t least, std::int64_t most,
+                                  std::string_view doc);
+  [[nodiscard]] const Json* child(std::string_view key, bool required, std::string_view doc);
+  // The leaf at `key`; nothing if it is missing or wrong as a leaf (then a problem is noted, which
+  // says what is expected there and what it means).
+  [[nodiscard]] std::optional<Leaf> leaf(std::string_view key, Need need, std::string_view expected,
+                                         std::string_view doc);
+  void missing(std::string_view key, std::string_view expected, std::string_view doc);
   void long_leaf(std::string_view key, const Json& written, Provenance& from, bool& ok);
   void note(std::string_view key, Provenance from, Need need);
   [[nodiscard]] std::string item_place(std::string_view key, std::size_t i) const;
@@ -167,8 +170,8 @@ class Reader {
   void read_flag(const Leaf& found, bool& value);
 
   template <class Q>
-  void quantity(std::string_view key, Q& value, bool above_zero) {
-    const std::optional<Leaf> found = leaf(key, Need::Number);
+  void quantity(std::string_view key, Q& value, bool above_zero, std::string_view doc) {
+    const std::optional<Leaf> found = leaf(key, Need::Number, quantity_sample<Q>(), doc);
     if (!found) return;
     if (!found->value.is_string()) return wrong(*found, quantity_sample<Q>());
     const auto parsed = parse_quantity<Q>(found->value.template get_ref<const std::string&>());

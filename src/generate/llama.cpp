@@ -21,18 +21,6 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-std::string_view rank_unit_name(base::RankUnit unit) {
-  switch (unit) {
-    case base::RankUnit::Chip:
-      return "chip";
-    case base::RankUnit::LogicalCore:
-      return "logical_core";
-    case base::RankUnit::Core:
-      break;
-  }
-  return "core";
-}
-
 // `elems` numbers of `bytes` each cut into buckets for `ranks` ranks: `times` full ones of
 // `part` bytes per rank and, if `rest` > 0, a last one of `rest` bytes per rank.
 struct Buckets {
@@ -117,7 +105,7 @@ class Llama {
         .text("trace", "trn3sim")
         .number("v", 1)
         .text("name", plan_.name)
-        .text("rank_unit", rank_unit_name(plan_.rank_unit))
+        .text("rank_unit", base::name(plan_.rank_unit))
         .json("mesh", fmt::format("[[\"dp\",{}],[\"tp\",{}]]", plan_.dp, plan_.tp))
         .json("defaults", "{\"dtype\":\"bf16\"}")
         .json("model", model)

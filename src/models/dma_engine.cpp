@@ -49,7 +49,7 @@ void DmaEngine::reset() {
     r.rows_done = r.row_offset = r.packets = 0;
     r.may_start = r.gate = r.all_moved = base::Time(0);
   }
-  occupied_ = 0;
+  occupied_ = deferred_ = 0;
   turn_ = 0;
   in_flight_.clear();
   in_flight_head_ = 0;
@@ -99,14 +99,19 @@ base::Time DmaEngine::packet_time(std::int64_t bytes, std::int64_t descriptors, 
 
 // The first ring from `turn_` on, around the end, whose gate is open.
 std::uint32_t DmaEngine::next_ring(base::Time now) const {
-  const std::uint64_t from = occupied_ >> turn_ << turn_;
-  for (std::uint64_t set = from; set != 0; set &= set - 1)
-    if (const auto q = static_cast<std::uint32_t>(std::countr_zero(set)); rings_[q].gate <= now)
-      return q;
-  std::uint64_t set = occupied_ ^ from;
-  while (set != 0 && rings_[std::size_t(std::countr_zero(set))].gate > now) set &= set - 1;
-  TRN3SIM_CHECK(set != 0, "no DMA ring is due");
-  return static_cast<std::uint32_t>(std::countr_zero(set));
+  std::uint64_t due = due_of(occupied_ & ~deferred_, now);
+  if (due == 0) due = due_of(occupied_ & deferred_, now);
+  TRN3SIM_CHECK(due != 0, "no DMA ring is due");
+  return static_cast<std::uint32_t>(std::countr_zero(due));
+}
+
+// Of `rings`, those from the first one on, around the end from `turn_`, whose gate is open.
+std::uint64_t DmaEngine::due_of(std::uint64_t rings, base::Time now) const {
+  const std::uint64_t from = rings >> turn_ << turn_;
+  for (std::uint64_t set : {from, rings ^ from})
+    for (; set != 0; set &= set - 1)
+      if (rings_[std::size_t(std::countr_zero(set))].gate <= now) return set;
+  return 0;
 }
 
 DmaPacket DmaEngine::start(base::Time now) {

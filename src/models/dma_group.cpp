@@ -12,8 +12,8 @@ namespace trn3sim::models {
 namespace {
 
 constexpr std::int64_t kAlignment = 4096;
-constexpr std::int64_t kForeignRings = 16;  // rings of an engine for foreign transfers
-constexpr std::int64_t kMostQueues = 64;    // rings that an engine can have
+constexpr std::int32_t kForeignRings = 16;  // rings of an engine for foreign transfers
+constexpr std::int32_t kMostQueues = 64;    // rings that an engine can have
 constexpr std::size_t kLanes = 4;
 
 std::int64_t align_down(std::int64_t bytes) {
@@ -34,10 +34,11 @@ bool DmaGroup::Activation::operator>(const Activation& o) const {
 DmaGroup::DmaGroup(const config::ChipSpec& chip)
     : chip_(&chip),
       per_core_(static_cast<std::int32_t>(chip.dma.engines)),
-      foreign_queues_(static_cast<std::int32_t>(
-          std::clamp<std::int64_t>(kMostQueues - chip.dma.queues_per_engine, 0, kForeignRings))) {
+      queues_(static_cast<std::int32_t>(chip.dma.queues_per_engine)),
+      sets_(2 * queues_ <= kMostQueues ? 2 : 1),
+      foreign_queues_(std::clamp(kMostQueues - sets_ * queues_, 0, kForeignRings)) {
   const std::int64_t engines = chip.dma.engines * chip.cores_per_stack();
-  for (std::int64_t e = 0; e < engines; ++e) engines_.emplace_back(chip.dma, foreign_queues_);
+  for (std::int64_t e = 0; e < engines; ++e) engines_.emplace_back(chip.dma, (sets_ - 1) * queues_ + foreign_queues_);
   next_.assign((engines_.size() + kLanes - 1) / kLanes * kLanes, base::kTimeMax);
 }
 
@@ -69,13 +70,21 @@ void DmaGroup::load(std::int32_t index, const TileProgram& program, std::int32_t
   for (std::int64_t core = 0; core < cores; ++core)
     for (const Operand& o : program.operands)
       job.cursor.push_back(align_down(o.bytes * core / cores));
-  job.first_touch.assign(program.operands.size(), base::kTimeMax);
   for (const DmaTransfer& t : program.transfers) {
     TRN3SIM_CHECK(t.operand >= 0 && std::size_t(t.operand) < program.operands.size(),
                   "a transfer names no operand");
     TRN3SIM_CHECK(t.rows > 0 && t.row_bytes > 0, "empty transfer");
     TRN3SIM_CHECK(t.queue >= 0 && t.queue < chip_->dma.queues_per_engine, "no such DMA queue");
   }
+}
+
+void DmaGroup::defer(std::int32_t job, bool deferred) {
+  if (chip_->dma.priority_classes < 2 || sets_ < 2) return;
+  const Job& j = jobs_[std::size_t(job)];
+  const std::uint64_t rings = ((std::uint64_t{1} << queues_) - 1) << (job % sets_ * queues_);
+  const std::size_t first = std::size_t(j.first_core * per_core_);
+  const std::size_t engines = j.program->cores.size() * std::size_t(per_core_);
+  for (std::size_t e = first; e < first + engines; ++e) engines_[e].defer(deferred ? rings : 0);
 }
 
 void DmaGroup::post(const DmaTrigger& trigger) {
@@ -103,9 +112,8 @@ void DmaGroup::inject(base::Time now, const ForeignTransfer& t) {
   const std::int32_t engines = per_core_ * t.cores;
   const std::int32_t live = take_live(
       {kForeignJob, t.first_core, t.id, 0, base::Time(0), t.after - chip_->dma.completion});
-  const auto last_queue = static_cast<std::int32_t>(chip_->dma.queues_per_engine) - 1;
-  const std::int32_t queue =
-      foreign_queues_ > 0 ? last_queue + 1 + t.queue % foreign_queues_ : last_queue;
+  const std::int32_t own = sets_ * queues_;
+  const std::int32_t queue = foreign_queues_ > 0 ? own + t.queue % foreign_queues_ : own - 1;
   for (std::int32_t e = 0; e < engines; ++e) {
     const std::int64_t first = packets * e / engines;
     const std::int64_t end = packets * (e + 1) / engines;
@@ -153,7 +161,7 @@ void DmaGroup::activate(const DmaTrigger& trigger) {
     part.eligible = trigger.at + chip_->dma.start_latency;
     ++live_[std::size_t(live)].parts;
     const auto index = std::size_t(first_engine + e);
-    engines_[index].enqueue(t.queue, part);
+    engines_[index].enqueue(trigger.job % sets_ * queues_ + t.queue, part);
     next_[index] = engines_[index].next();
   }
 }
@@ -165,15 +173,6 @@ void DmaGroup::finish_part(std::int32_t live, base::Time at) {
   completions_.push_back({l.done + l.shift, l.core, l.transfer, order_++, l.job});
   std::push_heap(completions_.begin(), completions_.end(), later);
   free_live_.push_back(live);
-}
-
-void DmaGroup::touch(const DmaPacket& packet, base::Time now) {
-  const Live& live = live_[std::size_t(packet.live)];
-  if (live.job == kForeignJob) return;
-  Job& job = jobs_[std::size_t(live.job)];
-  base::Time& touched =
-      job.first_touch[std::size_t(job.program->transfers[std::size_t(live.transfer)].operand)];
-  touched = std::min(touched, now);
 }
 
 DmaGroup::Due DmaGroup::next_packet() const {
@@ -206,7 +205,6 @@ void DmaGroup::activate_until(base::Time now) {
 void DmaGroup::move_packet(std::size_t index, base::Time now, Memory& memory) {
   DmaEngine& engine = engines_[index];
   const DmaPacket p = engine.start(now);
-  touch(p, now);
   base::Time memory_done;
   if (p.read_modify_write) memory_done = memory.access(now, p.address, p.bytes, false);
   memory_done = std::max(memory_done, memory.access(now, p.address, p.bytes, p.write));

@@ -50,7 +50,7 @@ std::int64_t array_passes(const Instruction& i, Engine engine, const config::Chi
   const double rate = chip.tensor.macs_per_pe_cycle[static_cast<std::size_t>(i.dtype)];
   if (rate <= 0) unsupported(i, engine, chip, "the array does not multiply this format");
   const auto most_rows = static_cast<std::int64_t>(
-      std::llround(static_cast<double>(chip.tensor.rows) * std::max(1.0, rate)));
+      std::llround(static_cast<double>(chip.tensor.rows * i.sparsity) * std::max(1.0, rate)));
   if (i.rows > most_rows || i.columns > chip.tensor.columns)
     unsupported(i, engine, chip,
                 fmt::format("{} rows x {} columns exceed {} x {}", i.rows, i.columns, most_rows,
@@ -66,11 +66,11 @@ InstructionCost tensor_cost(const Instruction& i, const config::ChipSpec& chip) 
   switch (i.op) {
     case Opcode::LoadStationary:
       cost.cycles = ceil_over(columns * array_passes(i, Engine::Tensor, chip), t.load_speedup);
-      c.sbuf_read_bytes = base::storage_bytes(i.dtype, rows * columns);
+      c.sbuf_read_bytes = base::storage_bytes(i.dtype, ceil_over(rows, i.sparsity) * columns);
       return cost;
     case Opcode::MultiplyMoving:
       cost.cycles = std::max(t.min_interval_cycles, n) * array_passes(i, Engine::Tensor, chip);
-      c.macs[static_cast<std::size_t>(i.dtype)] = rows * columns * n;
+      c.macs[static_cast<std::size_t>(i.dtype)] = ceil_over(rows, i.sparsity) * columns * n;
       c.sbuf_read_bytes = base::storage_bytes(i.dtype, rows * n);
       c.psum_read_bytes = c.psum_write_bytes = columns * n * kAccumulatorBytes;
       return cost;
@@ -194,6 +194,7 @@ InstructionCost lane_cost(const Instruction& i, Engine engine, const config::Chi
 void add_transfer(EventCounts& c, const DmaTransfer& t) {
   const std::int64_t bytes = std::int64_t{t.rows} * t.row_bytes;
   c.dma_bytes += bytes;
+  c.hbm_scale_bytes += t.scale_bytes;
   if (t.direction == DmaDirection::HbmToSbuf) {
     c.hbm_read_bytes += bytes;
     c.sbuf_write_bytes += bytes;

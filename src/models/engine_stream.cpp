@@ -18,7 +18,8 @@ EngineStream::EngineStream(const config::ChipSpec& chip, Engine engine, std::int
       edges_(engine_clock(chip, engine)),
       engine_latency_(chip.sync.engine_cycles),
       dma_latency_(chip.sync.dma_to_engine),
-      pipeline_(chip.tensor.fill_cycles, chip.tensor.background_transpose) {}
+      pipeline_(chip.tensor.fill_cycles, chip.tensor.matmul_overhead_cycles,
+                chip.tensor.background_transpose) {}
 
 EngineStream::Op EngineStream::decode(const TileProgram& program,
                                       const Instruction& instruction) const {

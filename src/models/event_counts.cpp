@@ -21,6 +21,7 @@ constexpr std::int64_t EventCounts::*kCounters[] = {
     &EventCounts::hbm_read_bytes,
     &EventCounts::hbm_write_bytes,
     &EventCounts::hbm_activates,
+    &EventCounts::hbm_scale_bytes,
     &EventCounts::hbm_refreshes,
     &EventCounts::dma_bytes,
     &EventCounts::die_crossing_bytes,

@@ -54,4 +54,14 @@ base::Rate KernelProfile::demand() const {
   return curve.back().served;
 }
 
+KernelProfile ahead_profile(const AheadLoads& ahead) {
+  KernelProfile p;
+  p.duration = ahead.duration;
+  p.counts.hbm_read_bytes = p.counts.dma_bytes = ahead.bytes.count();
+  const Int128 rate = Int128(ahead.bytes.count()) * base::kFemtosPerSecond /
+                      std::max<std::int64_t>(ahead.duration.count(), 1);
+  p.curve.push_back({base::Rate(static_cast<std::int64_t>(rate)), ahead.duration});
+  return p;
+}
+
 }  // namespace trn3sim::models

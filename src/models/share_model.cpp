@@ -9,7 +9,8 @@
 namespace trn3sim::models {
 namespace {
 
-constexpr std::int64_t kWhole = std::int64_t{1} << 50;  // work units of a whole kernel
+constexpr std::int64_t kWhole = ShareModel::kWholeKernel;
+constexpr std::int64_t kLeastDeferred = 64;
 
 base::Rate scaled(base::Rate rate, std::int64_t numerator, std::int64_t denominator) {
   return base::Rate(static_cast<std::int64_t>(Int128(rate.count()) * numerator / denominator));
@@ -45,15 +46,15 @@ ShareModel::Handle ShareModel::take_slot() {
 }
 
 ShareModel::Handle ShareModel::add_kernel(base::Time now, const KernelProfile& profile,
-                                          base::Time hidden, std::int64_t weight) {
+                                          base::Time hidden, const Claim& claim) {
   settle(now);
   const Handle handle = take_slot();
   Entry& e = entries_[static_cast<std::size_t>(handle)];
   e = Entry{};
   e.used = true;
   e.profile = &profile;
-  e.weight = weight;
-  e.demand = scaled(profile.demand(), e.weight, kUnitWeight);
+  e.claim = claim;
+  e.demand = scaled(profile.demand(), claim.weights.stack, kUnitWeight);
   e.full = profile.duration;
   e.grant = e.demand;
   const Int128 whole = std::max<std::int64_t>(profile.duration.count(), 1);
@@ -65,12 +66,31 @@ ShareModel::Handle ShareModel::add_kernel(base::Time now, const KernelProfile& p
   return handle;
 }
 
-ShareModel::Handle ShareModel::add_flow(base::Time now, base::Rate demand) {
+ShareModel::Handle ShareModel::add_deferred(base::Time now, const KernelProfile& profile,
+                                            std::int32_t group) {
+  const Handle handle = add_kernel(now, profile, base::Time(0), {group, {}});
+  entries_[static_cast<std::size_t>(handle)].deferred = true;
+  reallocate();
+  return handle;
+}
+
+std::int64_t ShareModel::withdraw(base::Time now, Handle kernel) {
+  settle(now);
+  const Entry& e = entries_[static_cast<std::size_t>(kernel)];
+  TRN3SIM_CHECK(e.used && e.profile != nullptr, "not a kernel");
+  const std::int64_t left = e.work;
+  remove(kernel);
+  reallocate();
+  return kWhole - left;
+}
+
+ShareModel::Handle ShareModel::add_flow(base::Time now, base::Rate demand, std::int32_t group) {
   settle(now);
   const Handle handle = take_slot();
   Entry& e = entries_[static_cast<std::size_t>(handle)];
   e = Entry{};
   e.used = true;
+  e.claim.group = group;
   e.demand = e.grant = demand;
   total_demand_ += demand.count();
   reallocate();
@@ -79,12 +99,17 @@ ShareModel::Handle ShareModel::add_flow(base::Time now, base::Rate demand) {
 
 void ShareModel::remove_flow(base::Time now, Handle flow) {
   settle(now);
-  Entry& e = entries_[static_cast<std::size_t>(flow)];
+  const Entry& e = entries_[static_cast<std::size_t>(flow)];
   TRN3SIM_CHECK(e.used && e.profile == nullptr, "not a flow");
+  remove(flow);
+  reallocate();
+}
+
+void ShareModel::remove(Handle handle) {
+  Entry& e = entries_[static_cast<std::size_t>(handle)];
   total_demand_ -= e.demand.count();
   e.used = false;
-  free_.push_back(flow);
-  reallocate();
+  free_.push_back(handle);
 }
 
 void ShareModel::settle(base::Time now) {
@@ -100,59 +125,119 @@ void ShareModel::settle(base::Time now) {
   }
 }
 
-void ShareModel::reallocate() {
-  const bool fits = total_demand_ <= capacity_.count();
-  if (!fits || limited_) {
-    std::vector<base::Rate> demands;
-    for (const Entry& e : entries_)
-      if (e.used) demands.push_back(e.demand);
-    std::vector<base::Rate> grants = water_fill(capacity_, demands);
-    if (!fits) lend_unused(grants);
-    std::size_t i = 0;
-    for (Entry& e : entries_) {
-      if (!e.used) continue;
-      const base::Rate grant = fits || demands.size() == 1 ? e.demand : grants[i];
-      ++i;
-      if (e.profile != nullptr && grant != e.grant)
-        e.full = grant == e.demand ? e.profile->duration
-                                   : e.profile->at(scaled(grant, kUnitWeight, e.weight));
-      e.grant = grant;
-    }
-    limited_ = !fits;
+void ShareModel::grant(Entry& e, base::Rate rate) {
+  if (e.profile != nullptr && rate != e.grant)
+    e.full = rate == e.demand
+                 ? e.profile->duration
+                 : e.profile->at(scaled(rate, kUnitWeight, e.claim.weights.stack));
+  e.grant = rate;
+}
+
+// One resource, in bytes of the cheapest traffic: entries and what they want of it.
+struct ShareModel::Division {
+  struct Part {
+    const Entry* entry = nullptr;
+    std::int64_t weight = kUnitWeight;  // on this resource
+    base::Rate wish, grant;
+  };
+  std::vector<Part> first, deferred;
+
+  void add(const Entry& e, std::int64_t weight, base::Rate wish) {
+    (e.deferred ? deferred : first).push_back({&e, weight, wish, wish});
   }
+  [[nodiscard]] static std::int64_t total(const std::vector<Part>& parts) {
+    std::int64_t sum = 0;
+    for (const Part& p : parts) sum += p.wish.count();
+    return sum;
+  }
+  static void fill(std::vector<Part>& parts, base::Rate capacity) {
+    std::vector<base::Rate> wishes;
+    for (const Part& p : parts) wishes.push_back(p.wish);
+    const std::vector<base::Rate> grants = water_fill(capacity, wishes);
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].grant = grants[i];
+  }
+  // What an entry takes on average: a flow all of it, a kernel its bytes over its duration.
+  [[nodiscard]] static std::int64_t taken(const Part& p) {
+    if (p.entry->profile == nullptr) return p.grant.count();
+    const KernelProfile& k = *p.entry->profile;
+    const std::int64_t bytes = k.counts.hbm_read_bytes + k.counts.hbm_write_bytes;
+    const base::Time full = k.at(scaled(p.grant, kUnitWeight, p.weight));
+    const Int128 rate = Int128(bytes) * p.weight * base::kFemtosPerSecond /
+                        (Int128(kUnitWeight) * std::max<std::int64_t>(full.count(), 1));
+    return static_cast<std::int64_t>(std::min<Int128>(rate, p.grant.count()));
+  }
+  // A wish is what helps in a kernel's bursts; on average it takes less, and the others have the
+  // rest. So each may have what the others leave on average, if that is more than its fair share.
+  // One alone has what it wishes: its profile knows the resource.
+  void divide(base::Rate capacity) {
+    if (total(first) > capacity.count() && first.size() > 1) fill(first, capacity);
+    std::int64_t used = 0;
+    for (const Part& p : first) used += taken(p);
+    std::vector<base::Rate> grants;
+    for (const Part& p : first) {
+      const base::Rate left(capacity.count() - (used - taken(p)));
+      grants.push_back(std::max(p.grant, std::min(p.wish, left)));
+    }
+    for (std::size_t i = 0; i < first.size(); ++i) first[i].grant = grants[i];
+    const std::int64_t least = capacity.count() / kLeastDeferred;
+    fill(deferred, base::Rate(std::max(capacity.count() - used, least)));
+  }
+};
+
+// Lowers the wishes (of the stack) of groups whose engines cannot serve them all.
+void ShareModel::divide_engines(std::vector<base::Rate>& wishes) const {
+  std::int32_t groups = 0;
+  for (const Entry& e : entries_)
+    if (e.used) groups = std::max(groups, e.claim.group + 1);
+  for (std::int32_t g = 0; g < groups; ++g) {
+    Division d;
+    for (const Entry& e : entries_)
+      if (e.used && e.claim.group == g)
+        d.add(e, e.claim.weights.engines,
+              scaled(e.demand, e.claim.weights.engines, e.claim.weights.stack));
+    if (Division::total(d.first) + Division::total(d.deferred) <= engines_.count()) continue;
+    d.divide(engines_);
+    for (const std::vector<Division::Part>* parts : {&d.first, &d.deferred})
+      for (const Division::Part& p : *parts) {
+        if (p.grant == p.wish) continue;
+        const ByteWeights& w = p.entry->claim.weights;
+        wishes[static_cast<std::size_t>(p.entry - entries_.data())] =
+            scaled(p.grant, w.stack, w.engines);
+      }
+  }
+}
+
+void ShareModel::divide() {
+  std::vector<base::Rate> wishes;
+  for (const Entry& e : entries_) wishes.push_back(e.demand);
+  if (engines_.count() > 0) divide_engines(wishes);
+  Division d;
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].used) d.add(entries_[i], entries_[i].claim.weights.stack, wishes[i]);
+  if (Division::total(d.first) + Division::total(d.deferred) > capacity_.count())
+    d.divide(capacity_);
+  for (const std::vector<Division::Part>* parts : {&d.first, &d.deferred})
+    for (const Division::Part& p : *parts)
+      grant(entries_[static_cast<std::size_t>(p.entry - entries_.data())], p.grant);
+}
+
+bool ShareModel::fits() const {
+  if (total_demand_ > capacity_.count()) return false;
+  return engines_.count() == 0 || total_demand_ <= engines_.count();
+}
+
+void ShareModel::reallocate() {
+  const bool all = fits();
+  if (!all) {
+    divide();
+  } else if (limited_) {
+    for (Entry& e : entries_)
+      if (e.used) grant(e, e.demand);
+  }
+  limited_ = !all;
   next_end_ = base::kTimeMax;
   for (const Entry& e : entries_)
     if (e.used && e.profile != nullptr) next_end_ = std::min(next_end_, end_of(e));
-}
-
-// What an entry takes at `grant`: a flow all of it, a kernel its bytes over its duration.
-std::int64_t ShareModel::taken(const Entry& e, base::Rate grant) {
-  if (e.profile == nullptr) return grant.count();
-  const std::int64_t bytes = e.profile->counts.hbm_read_bytes + e.profile->counts.hbm_write_bytes;
-  const base::Time full = e.profile->at(scaled(grant, kUnitWeight, e.weight));
-  const Int128 rate = Int128(bytes) * e.weight * base::kFemtosPerSecond /
-                      (Int128(kUnitWeight) * std::max<std::int64_t>(full.count(), 1));
-  return static_cast<std::int64_t>(std::min<Int128>(rate, grant.count()));
-}
-
-// A demand is what helps in a kernel's bursts; on average it takes less, and the others have the
-// rest. So each may have what the others leave on average, if that is more than its fair share.
-void ShareModel::lend_unused(std::vector<base::Rate>& grants) const {
-  std::vector<std::int64_t> used(grants.size());
-  std::int64_t total = 0;
-  std::size_t i = 0;
-  for (const Entry& e : entries_) {
-    if (!e.used) continue;
-    used[i] = taken(e, grants[i]);
-    total += used[i++];
-  }
-  i = 0;
-  for (const Entry& e : entries_) {
-    if (!e.used) continue;
-    const base::Rate left(capacity_.count() - (total - used[i]));
-    grants[i] = std::max(grants[i], std::min(e.demand, left));
-    ++i;
-  }
 }
 
 base::Time ShareModel::end_of(const Entry& e) const {
@@ -169,12 +254,7 @@ void ShareModel::take_finished(base::Time now, std::vector<Handle>& finished) {
     finished.push_back(static_cast<Handle>(i));
   }
   settle(now);
-  for (std::size_t i = before; i < finished.size(); ++i) {
-    Entry& e = entries_[static_cast<std::size_t>(finished[i])];
-    total_demand_ -= e.demand.count();
-    e.used = false;
-    free_.push_back(finished[i]);
-  }
+  for (std::size_t i = before; i < finished.size(); ++i) remove(finished[i]);
   reallocate();
 }
 

@@ -6,6 +6,7 @@
 
 #include "trn3sim/models/dma_group.hpp"
 #include "trn3sim/models/hbm.hpp"
+#include "trn3sim/models/share_model.hpp"
 
 namespace trn3sim::models {
 
@@ -21,6 +22,15 @@ class Stack : public Memory {
  private:
   HbmStack stack_;
 };
+
+// Time of copies that share `capacity`.
+base::Time shared_time(const KernelProfile& profile, base::Rate capacity, base::Rate engines,
+                       ByteWeights weights) {
+  ShareModel share(capacity, engines);
+  for (std::int64_t i = 0; i < profile.copies; ++i)
+    share.add_kernel(base::Time(0), profile, base::Time(0), {static_cast<std::int32_t>(i), weights});
+  return share.next_end();
+}
 
 }  // namespace
 
@@ -56,16 +66,17 @@ base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t writes, std::in
       static_cast<std::int64_t>(Int128(kTotal) * base::kFemtosPerSecond / last.count()));
 }
 
-ShareWeights::ShareWeights(const config::ChipSpec& chip, base::Rate capacity) {
+ShareWeights::ShareWeights(const config::ChipSpec& chip, base::Rate capacity)
+    : capacity_(capacity) {
   for (std::size_t i = 0; i <= kSteps; ++i) {
     const base::Rate rate = mixed_rate(chip, static_cast<std::int64_t>(i), kSteps);
     hbm_[i] = std::max<std::int64_t>(kUnitWeight, kUnitWeight * capacity.count() / rate.count());
   }
 }
 
-std::int64_t ShareWeights::of(const KernelProfile& profile, base::Rate engines) const {
+ByteWeights ShareWeights::of(const KernelProfile& profile, base::Rate engines) const {
   const std::int64_t bytes = profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes;
-  if (bytes == 0) return kUnitWeight;
+  if (bytes == 0) return {};
   const Int128 full = base::ceil_div(Int128(bytes) * base::kFemtosPerSecond, engines.count());
   const auto dma = static_cast<std::int64_t>(Int128(kUnitWeight) * profile.dma_busy.count() / full);
   // Share of writes in 1/1024 of a step, then between the two steps around it.
@@ -74,7 +85,25 @@ std::int64_t ShareWeights::of(const KernelProfile& profile, base::Rate engines) 
   const std::size_t step = std::min(static_cast<std::size_t>(share / 1024), kSteps - 1);
   const std::int64_t part = share - static_cast<std::int64_t>(step) * 1024;
   const std::int64_t hbm = hbm_[step] + (hbm_[step + 1] - hbm_[step]) * part / 1024;
-  return std::max({kUnitWeight, dma, hbm});
+  if (profile.copies < 2) return {std::max({kUnitWeight, dma, hbm}), std::max(kUnitWeight, dma)};
+  const ByteWeights first{std::max(kUnitWeight, hbm), std::max(kUnitWeight, dma)};
+  return {measured(profile, first, engines), first.engines};
+}
+
+// The weight on the stack nearest to `first` with which copies take what the bench measured.
+std::int64_t ShareWeights::measured(const KernelProfile& profile, ByteWeights first,
+                                    base::Rate engines) const {
+  const auto time = [&](std::int64_t weight) {
+    return shared_time(profile, capacity_, engines, {weight, first.engines});
+  };
+  const bool up = time(first.stack) < profile.shared;
+  std::int64_t low = up ? first.stack : kUnitWeight / 4, high = up ? 8 * kUnitWeight : first.stack;
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    const base::Time t = time(middle);
+    (t < profile.shared || (!up && t == profile.shared) ? low : high) = middle;
+  }
+  return up ? high : low;
 }
 
 }  // namespace trn3sim::models

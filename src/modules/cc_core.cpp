@@ -37,9 +37,7 @@ void CcCore::start(const CollectiveJob& job) {
   a.running = true;
   a.job = job;
   a.sequence = next_sequence_[static_cast<std::size_t>(job.set)]++;
-  const config::ChipSpec& chip = *network_.chip;
-  a.begin = network_.context->now() + chip.collectives.start_overhead + chip.dma.start_latency;
-  if (job.program.sends + job.program.receives == 0) a.begin = network_.context->now();
+  a.begin = network_.context->now() + compile::start_delay(job.program, *network_.chip);
   arm();
 }
 
@@ -62,26 +60,15 @@ void CcCore::arm() {
   notify_at(wake_, *network_.context, next);
 }
 
-std::int64_t CcCore::touches(const Active& a, std::int64_t index) const {
-  const bool reduce = index < a.job.program.reduce_receives;
-  return (a.job.program.sends > 0 ? 1 : 0) + (a.job.program.receives > 0 ? (reduce ? 2 : 1) : 0);
-}
-
 void CcCore::begin(std::int32_t set) {
   Active& a = active_[static_cast<std::size_t>(set)];
   a.begun = true;
   const compile::CollectiveProgram& p = a.job.program;
-  if (p.sends + p.receives > 0 && port().share != nullptr) {
-    const bool reduce = p.reduce_receives > 0;
-    base::Rate rate = compile::dma_rate(
-        *network_.chip, network_.plan->places[static_cast<std::size_t>(rank_)], reduce);
-    std::int64_t to = 0;
-    if (p.sends > 0) {
-      const topology::Route& route = route_of(a, set, 0, to);
-      if (!route.empty()) rate = std::min(rate, network_.graph->bottleneck(route));
-    }
-    a.flow = port().share->open_flow(base::Rate(rate.count() * touches(a, 0)));
-  }
+  if (p.sends + p.receives > 0 && port().share != nullptr)
+    a.flow = port().share->open_flow(
+        compile::flow_demand(p, hop_of(a, set, 0), *network_.graph, *network_.chip,
+                             network_.plan->places[static_cast<std::size_t>(rank_)]),
+        static_cast<std::int32_t>(port().first_core));
   std::vector<Early>& early = early_[static_cast<std::size_t>(set)];
   for (auto it = early.begin(); it != early.end(); ++it) {
     if (it->sequence != a.sequence) continue;
@@ -94,56 +81,37 @@ void CcCore::begin(std::int32_t set) {
   finish_if_done(set);
 }
 
-const topology::Route& CcCore::route_of(const Active& a, std::int32_t set, std::int64_t index,
-                                        std::int64_t& to_rank) const {
-  const compile::GroupSet& groups = network_.plan->group_sets[static_cast<std::size_t>(set)];
-  const auto me = static_cast<std::size_t>(rank_);
-  const compile::GroupPlan& g = groups.groups[static_cast<std::size_t>(groups.group_of_rank[me])];
-  const auto n = static_cast<std::int64_t>(g.members.size());
-  if (a.job.program.pairwise) {
-    const std::int64_t position = groups.position_of_rank[me];
-    const std::int64_t to = (position + index + 1) % n;
-    to_rank = g.members[static_cast<std::size_t>(to)];
-    return g.pair_routes[static_cast<std::size_t>(position * n + to)];
-  }
-  const compile::Ring& ring = g.rings.front();
-  const std::int64_t i = network_.ring_index[static_cast<std::size_t>(set)][me];
-  to_rank = g.members[static_cast<std::size_t>(ring.order[static_cast<std::size_t>((i + 1) % n)])];
-  return ring.hops[static_cast<std::size_t>(i)];
+compile::Hop CcCore::hop_of(const Active& a, std::int32_t set, std::int64_t index) const {
+  const auto s = static_cast<std::size_t>(set);
+  return compile::hop_of(a.job.program, network_.plan->group_sets[s], rank_,
+                         network_.ring_index[s][static_cast<std::size_t>(rank_)], index);
 }
 
 void CcCore::send_ready(Active& a, std::int32_t set) {
-  const compile::CollectiveProgram& p = a.job.program;
-  while (a.sent < p.sends && a.received >= std::min(a.sent + p.need_offset, p.receives))
-    send_step(a, set, a.sent++);
+  while (compile::may_send(a.job.program, a.sent, a.received)) send_step(a, set, a.sent++);
 }
 
 void CcCore::send_step(Active& a, std::int32_t set, std::int64_t index) {
   const compile::CollectiveProgram& p = a.job.program;
   const config::ChipSpec& chip = *network_.chip;
   const auto me = static_cast<std::size_t>(rank_);
-  std::int64_t to = 0;
-  const topology::Route& route = route_of(a, set, index, to);
+  const compile::Hop hop = hop_of(a, set, index);
   Message m;
-  m.route = route.empty() ? &network_.local[me] : &route;
+  m.route = hop.route->empty() ? &network_.local[me] : hop.route;
   m.order = static_cast<std::uint64_t>(rank_) * kStreams + static_cast<std::uint64_t>(set) + 1;
   m.bytes = p.bytes;
   m.cap = compile::dma_rate(chip, network_.plan->places[me], index < p.reduce_receives);
-  if (port().share != nullptr) {
-    const base::Rate granted = port().share->granted(a.flow);
-    m.cap = std::min(m.cap, base::Rate(granted.count() / touches(a, index)));
-  }
-  const bool last = index + 1 >= p.receives;
-  m.after = chip.dma.completion;
-  if (!last) m.after += chip.dma.start_latency + chip.collectives.step_overhead;
-  m.sink = network_.cores[static_cast<std::size_t>(to)];
+  if (port().share != nullptr) m.source = this;
+  m.touches = compile::hbm_touches(p, index);
+  m.after = compile::arrival_delay(p, index, chip);
+  m.sink = network_.cores[static_cast<std::size_t>(hop.to)];
   m.set = set;
   m.sequence = a.sequence;
   m.from = rank_;
   counts_.sent_bytes += p.bytes.count();
   counts_.hbm_read_bytes += compile::send_hbm_bytes(p);
   counts_.dma_bytes += p.bytes.count();
-  launch(m, to, index < p.reduce_receives);
+  launch(m, hop.to, index < p.reduce_receives);
 }
 
 EndTraffic CcCore::end_traffic(const Message& m, std::int64_t rank, std::int32_t kind) const {
@@ -172,6 +140,14 @@ void CcCore::launch(const Message& m, std::int64_t to, bool reduce) {
   }
   if (ends.empty() || m.bytes.count() == 0) network_.fabric->send(m);
   else network_.join->send(*network_.fabric, m, ends);
+}
+
+// A message that is still queued when its collective has ended has no flow any more.
+base::Rate CcCore::rate(const Message& m) const {
+  const Active& a = active_[static_cast<std::size_t>(m.set)];
+  if (!a.running || a.sequence != m.sequence) return m.cap;
+  const base::Rate granted = port().share->granted(a.flow);
+  return base::Rate(granted.count() / m.touches);
 }
 
 void CcCore::delivered(const Message& m) {
@@ -218,7 +194,7 @@ void CcCore::arrived(Active& a, std::int32_t set) {
 void CcCore::finish_if_done(std::int32_t set) {
   Active& a = active_[static_cast<std::size_t>(set)];
   const compile::CollectiveProgram& p = a.job.program;
-  if (!a.running || a.sent < p.sends || a.received < p.receives) return;
+  if (!a.running || !compile::is_done(p, a.sent, a.received)) return;
   a.running = false;
   if (a.flow >= 0) port().share->close_flow(a.flow);
   end_.transfer_ended(a.job.queue);

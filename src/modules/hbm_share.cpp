@@ -4,24 +4,41 @@
 
 namespace trn3sim::modules {
 
-HbmShare::HbmShare(const sc_core::sc_module_name& name, base::Rate capacity, const Context& context)
-    : sc_module(name), context_(context), model_(capacity) {
+HbmShare::HbmShare(const sc_core::sc_module_name& name, base::Rate capacity, base::Rate engines,
+                   const Context& context)
+    : sc_module(name), context_(context), model_(capacity, engines) {
   SC_METHOD(step);
   sensitive << wake_;
   dont_initialize();
 }
 
-void HbmShare::start_kernel(const models::KernelProfile& profile, base::Time hidden,
-                            std::int64_t weight, KernelEnd& end) {
-  const auto handle =
-      static_cast<std::size_t>(model_.add_kernel(context_.now(), profile, hidden, weight));
-  if (ends_.size() <= handle) ends_.resize(handle + 1, nullptr);
-  ends_[handle] = &end;
-  arm();
+models::ShareModel::Handle HbmShare::start_kernel(const models::KernelProfile& profile,
+                                                  base::Time hidden, const models::Claim& claim,
+                                                  KernelEnd& end) {
+  return started(model_.add_kernel(context_.now(), profile, hidden, claim), end);
 }
 
-models::ShareModel::Handle HbmShare::open_flow(base::Rate demand) {
-  const models::ShareModel::Handle handle = model_.add_flow(context_.now(), demand);
+models::ShareModel::Handle HbmShare::start_deferred(const models::KernelProfile& profile,
+                                                    std::int32_t group, KernelEnd& end) {
+  return started(model_.add_deferred(context_.now(), profile, group), end);
+}
+
+models::ShareModel::Handle HbmShare::started(models::ShareModel::Handle handle, KernelEnd& end) {
+  const auto at = static_cast<std::size_t>(handle);
+  if (ends_.size() <= at) ends_.resize(at + 1, nullptr);
+  ends_[at] = &end;
+  arm();
+  return handle;
+}
+
+std::int64_t HbmShare::withdraw(models::ShareModel::Handle kernel) {
+  const std::int64_t done = model_.withdraw(context_.now(), kernel);
+  arm();
+  return done;
+}
+
+models::ShareModel::Handle HbmShare::open_flow(base::Rate demand, std::int32_t group) {
+  const models::ShareModel::Handle handle = model_.add_flow(context_.now(), demand, group);
   arm();
   return handle;
 }

@@ -55,6 +55,7 @@ void Link::arbitrate() {
       });
   Message m = *first;
   pending_.erase(first);
+  if (m.hop == 0 && m.source != nullptr) m.cap = std::min(m.cap, m.source->rate(m));
   const auto transit = model_.send(now, m.bytes, m.cap, m.tail_in, m.asked);
   m.tail_in = transit.tail_out;
   if (m.hop + 1 < m.route->size()) {

@@ -26,6 +26,10 @@ std::int64_t align_down(std::int64_t bytes) {
   return bytes / 4096 * 4096;
 }
 
+std::int64_t bytes_of(const models::DmaTransfer& t) {
+  return std::int64_t{t.rows} * t.row_bytes + t.scale_bytes;
+}
+
 }  // namespace
 
 struct StackCluster::Impl {
@@ -37,6 +41,8 @@ struct StackCluster::Impl {
     base::Time start;            // of its clock
     base::Time last_completion;  // program time
     std::int64_t in_flight = 0;  // transfers
+    base::Time released;         // program time
+    std::vector<std::int64_t> loaded;  // bytes of completed transfers while held, by core
     bool active = false, held = false;
     base::Time ends = base::kTimeMax;  // cluster time, once known
     std::function<void()> done;
@@ -50,7 +56,8 @@ struct StackCluster::Impl {
 
   void make_dma();
   void make_core(std::size_t index, std::size_t set, bool reverse);
-  void load(const models::TileProgram& tile_program, base::Rate served_cap);
+  void load(const models::TileProgram& tile_program, base::Rate served_cap, models::Ahead ahead);
+  void release(std::size_t slot);
   void arm(std::function<void()> callback);
   void bind(std::size_t slot, std::size_t first_core, const models::TileProgram& tile_program);
   void check(const models::TileProgram& tile_program) const;
@@ -64,7 +71,6 @@ struct StackCluster::Impl {
   void end_due();
   void measure(Job& job);
   void collect(Core& changed);
-  [[nodiscard]] bool lead_in_weights_only(const Job& job) const;
   [[nodiscard]] std::int64_t share() const {
     return align_down(chip->hbm.capacity.count() / chip->cores_per_stack());
   }
@@ -154,15 +160,20 @@ void StackCluster::Impl::bind(std::size_t slot, std::size_t first_core,
   job.in_flight = 0;
   job.ends = base::kTimeMax;
   job.held = false;
+  job.released = base::Time(0);
+  job.loaded.assign(tile_program.cores.size(), 0);
 }
 
-void StackCluster::Impl::load(const models::TileProgram& tile_program, base::Rate served_cap) {
+void StackCluster::Impl::load(const models::TileProgram& tile_program, base::Rate served_cap,
+                              models::Ahead ahead) {
   measuring = true;
+  clock.start();
   for (Job& job : jobs) job.active = false;
   bind(0, 0, tile_program);
   hbm.load(served_cap);
   dma->load(tile_program);
-  for (std::size_t i = 0; i < jobs[0].cores.size(); ++i) jobs[0].cores[i]->load(tile_program, i);
+  jobs[0].held = ahead != models::Ahead::Everything;
+  for (std::size_t i = 0; i < jobs[0].cores.size(); ++i) jobs[0].cores[i]->load(tile_program, i, ahead);
   active.reset();
   end_event.cancel();
   finished = false;
@@ -189,10 +200,8 @@ void StackCluster::Impl::launch(std::size_t first_core, const models::TileProgra
     if (!job.active || !job.held) continue;
     TRN3SIM_CHECK(ahead == models::Ahead::Everything && job.program == &tile_program,
                   "another program was prefetched");
-    job.held = false;
     job.done = std::move(callback);
-    for (Core* core : job.cores) core->release(clock.now() - job.start);
-    maybe_end(s);
+    release(s);
     return;
   }
   if (jobs[slot].active) ++slot;
@@ -205,10 +214,20 @@ void StackCluster::Impl::launch(std::size_t first_core, const models::TileProgra
   job.start = clock.now();
   dma->load(static_cast<std::int32_t>(slot), tile_program, static_cast<std::int32_t>(first_core),
             share() * static_cast<std::int64_t>(first_core));
+  if (job.held) dma->defer(static_cast<std::int32_t>(slot), true);
   for (std::size_t i = 0; i < job.cores.size(); ++i) {
     job.cores[i]->load(tile_program, i, ahead);
     job.cores[i]->start();
   }
+  maybe_end(slot);
+}
+
+void StackCluster::Impl::release(std::size_t slot) {
+  Job& job = jobs[slot];
+  job.held = false;
+  if (!measuring) dma->defer(static_cast<std::int32_t>(slot), false);
+  job.released = clock.now() - job.start;
+  for (Core* core : job.cores) core->release(job.released);
   maybe_end(slot);
 }
 
@@ -263,6 +282,8 @@ void StackCluster::Impl::completed(const models::DmaCompletion& c) {
   const auto slot = static_cast<std::size_t>(c.job);
   Job& job = jobs[slot];
   job.last_completion = c.at - job.start;
+  if (job.held)
+    job.loaded[std::size_t(c.core)] += bytes_of(job.program->transfers[std::size_t(c.transfer)]);
   job.cores[std::size_t(c.core)]->complete(job.program->transfers[std::size_t(c.transfer)],
                                            c.at - job.start);
   if (--job.in_flight == 0) maybe_end(slot);
@@ -298,20 +319,9 @@ void StackCluster::Impl::collect(Core& changed) {
   active.settle(horizon);
 }
 
-bool StackCluster::Impl::lead_in_weights_only(const Job& job) const {
-  bool any = false;
-  const std::vector<base::Time>& touched = dma->group().first_touch();
-  for (std::size_t o = 0; o < touched.size(); ++o) {
-    if (touched[o] >= run.first_compute) continue;
-    if (!job.program->operands[o].weight) return false;
-    any = true;
-  }
-  return any;
-}
-
 void StackCluster::Impl::measure(Job& job) {
   collect(*job.cores.front());
-  run.duration = job.ends;
+  run.duration = job.ends - job.released;
   run.first_compute = base::kTimeMax;
   for (Core* core : job.cores)
     for (std::size_t e = 0; e < models::kEngines; ++e) {
@@ -321,14 +331,17 @@ void StackCluster::Impl::measure(Job& job) {
       run.engine_busy[e] += stream.busy();
       run.instructions += stream.instructions();
     }
-  // Without compute, everything is lead-in.
-  if (run.first_compute == base::kTimeMax) run.first_compute = run.last_compute = run.duration;
+  if (run.first_compute == base::kTimeMax) {  // without compute, everything is lead-in
+    run.first_compute = run.last_compute = run.duration;
+  } else {
+    run.first_compute -= job.released;
+    run.last_compute -= job.released;
+  }
   run.compute_active = active.total();
   run.dma_busy = dma->group().busy();
   run.hbm_read_bytes = hbm.read_bytes();
   run.hbm_write_bytes = hbm.write_bytes();
   run.hbm_activates = hbm.activates();
-  run.lead_in_weights_only = lead_in_weights_only(job);
   finished = true;
 }
 
@@ -359,8 +372,20 @@ StackCluster::StackCluster(const sc_core::sc_module_name& name, const config::Ch
 
 StackCluster::~StackCluster() = default;
 
-void StackCluster::load(const models::TileProgram& program, base::Rate served_cap) {
-  impl_->load(program, served_cap);
+void StackCluster::load(const models::TileProgram& program, base::Rate served_cap,
+                        models::Ahead ahead) {
+  impl_->load(program, served_cap, ahead);
+}
+
+StackCluster::Loaded StackCluster::loaded_ahead() const {
+  const Impl::Job& job = impl_->jobs[0];
+  TRN3SIM_CHECK(impl_->measuring && job.held, "nothing is loaded ahead");
+  return {job.loaded, job.last_completion};
+}
+
+void StackCluster::release() {
+  TRN3SIM_CHECK(impl_->measuring && impl_->jobs[0].held, "nothing was held back");
+  impl_->release(0);
 }
 
 void StackCluster::arm(std::function<void()> done) {

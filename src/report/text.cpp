@@ -217,7 +217,7 @@ void limits(Text& t, const Summary& s, const stats::Results& r) {
     all += fmt::format("{}{} {}", i == 0 ? "" : ", ", kLowerBoundNames[i],
                        seconds_text(s.lower_bounds_s[i]));
   }
-  t.line("           lower bounds: {}", all);
+  t.line("           all: {}", all);
 }
 
 void checks(Text& t, const Summary& s) {

@@ -20,6 +20,10 @@ constexpr double kTolerance = 0.01;
 constexpr double kKneeShare = 1.005;
 constexpr int kKneeSteps = 5;
 constexpr double kKneeRatio = 1.1;                   // how closely the knee is bracketed
+constexpr double kApart = 1.06;                      // ratio of neighbouring rates while refining
+constexpr double kSpread = 1.5;                      // between the least rate and the next
+constexpr std::int64_t kWorthwhile = 100;            // loads of a share of 1 / this of a kernel
+constexpr std::int64_t kOffset = 12;                  // of copies: 1 / this of their time
 constexpr double kFirstLimits[] = {0.25, 0.5, 1.0};  // of the average rate
 
 double rate(const ProfilePoint& p) {
@@ -92,12 +96,14 @@ void KernelBench::measure(models::KernelProfile& profile, const models::TileProg
   curve.insert(at, {served, r.duration});
 }
 
-void KernelBench::find_knee(models::KernelProfile& profile, const models::TileProgram& program) {
+void KernelBench::find_knee(models::KernelProfile& profile, const models::TileProgram& program,
+                            double average) {
   const std::vector<ProfilePoint>& curve = profile.curve;
   for (int step = 0; step < kKneeSteps; ++step) {
     const std::size_t high = knee(curve);
-    if (high == 0) return;
-    const double low_rate = rate(curve[high - 1]), high_rate = rate(curve[high]);
+    // Nothing takes less than its average rate.
+    const double low_rate = high > 0 ? rate(curve[high - 1]) : average;
+    const double high_rate = rate(curve[high]);
     if (high_rate < kKneeRatio * low_rate) return;
     measure(profile, program, base::Rate(std::llround(std::sqrt(low_rate * high_rate))));
   }
@@ -112,30 +118,36 @@ void KernelBench::refine(models::KernelProfile& profile, const models::TileProgr
     Gap worst;
     std::size_t where = 0;
     for (std::size_t i = 0; i + 1 < curve.size(); ++i) {
+      if (rate(curve[i + 1]) < kApart * kApart * rate(curve[i])) continue;
       const Gap gap = gap_above(curve, i, bytes);
       if (gap.relative > worst.relative) {
         worst = gap;
         where = i;
       }
     }
-    const base::Rate served(std::llround(1 / std::max(worst.inverse_rate, 1e-15)));
-    if (worst.relative <= kTolerance || served <= curve[where].served ||
-        served >= curve[where + 1].served)
-      return;
+    if (worst.relative <= kTolerance) return;
+    // Away from both ends: a point beside another one says little.
+    const double corner = 1 / std::max(worst.inverse_rate, 1e-15);
+    const base::Rate served(std::llround(
+        std::clamp(corner, kApart * rate(curve[where]), rate(curve[where + 1]) / kApart)));
     measure(profile, program, served);
   }
 }
 
-void KernelBench::add_curve(models::KernelProfile& profile, const models::TileProgram& program) {
+void KernelBench::add_curve(models::KernelProfile& profile, const models::TileProgram& program,
+                            base::Rate least) {
   std::vector<ProfilePoint>& curve = profile.curve;
   const std::int64_t bytes = profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes;
   const base::Rate most = curve.back().served;
   const double average = static_cast<double>(bytes) / base::to_seconds(profile.duration);
   for (double share : kFirstLimits) {
     const base::Rate served(std::llround(average * share));
-    if (served.count() > 0 && served < most) measure(profile, program, served);
+    const double over = kSpread * static_cast<double>(least.count());
+    if (served.count() > 0 && average * share >= over && served < most)
+      measure(profile, program, served);
   }
-  find_knee(profile, program);
+  if (least.count() > 0 && least < most) measure(profile, program, least);
+  find_knee(profile, program, average);
   // More cannot help: the knee carries the unlimited duration and ends the curve.
   curve.resize(knee(curve) + 1);
   curve.back().duration = profile.duration;
@@ -145,13 +157,69 @@ void KernelBench::add_curve(models::KernelProfile& profile, const models::TilePr
     curve[i - 1].duration = std::max(curve[i - 1].duration, curve[i].duration);
 }
 
-models::KernelProfile KernelBench::profile(const models::TileProgram& program) {
+// One copy, while others run again and again; it starts a little later, since no two cores stay in
+// step for long.
+void KernelBench::measure_copies(models::KernelProfile& profile,
+                                 const models::TileProgram& program) {
+  const std::int64_t one_run = profile.instructions;
+  const auto cores = static_cast<std::int64_t>(program.cores.size());
+  profile.copies = chip_->cores_per_stack() / cores;
+  if (profile.copies < 2) {
+    profile.copies = 0;
+    return;
+  }
+  context_->restart();
+  cluster_.load(program, base::Rate(0));
+  base::Time measured;
+  const std::function<void(std::int64_t)> run_on = [&](std::int64_t core) {
+    cluster_.start(core, program, [&, core] {
+      if (measured.count() == 0) run_on(core);
+    });
+    profile.instructions += one_run;
+  };
+  for (std::int64_t c = 0; c + 1 < profile.copies; ++c) run_on(c * cores);
+  const base::Time start(profile.duration.count() / kOffset);
+  sc_core::sc_start(modules::to_sc(start));
+  cluster_.start((profile.copies - 1) * cores, program, [&] { measured = context_->now() - start; });
+  sc_core::sc_start();
+  TRN3SIM_CHECK(measured.count() > 0, "copies of a kernel have not ended:\n" + cluster_.waiting());
+  profile.shared = std::max(profile.duration, measured);
+}
+
+models::AheadLoads KernelBench::loads_ahead(const models::TileProgram& program,
+                                            base::Time duration) {
+  const bool weights = std::any_of(program.operands.begin(), program.operands.end(),
+                                   [](const models::Operand& o) { return o.weight; });
+  if (!weights) return {};
+  context_->restart();
+  cluster_.load(program, base::Rate(0), models::Ahead::Weights);
+  cluster_.arm({});
+  sc_core::sc_start();
+  const modules::StackCluster::Loaded loaded = cluster_.loaded_ahead();
+  models::AheadLoads ahead;
+  std::int64_t most = 0;
+  for (std::int64_t bytes : loaded.bytes) {
+    ahead.bytes += base::Bytes(bytes);
+    most = std::max(most, bytes);
+  }
+  ahead.duration = loaded.last;
+  ahead.sbuf_bytes_per_partition =
+      static_cast<std::int64_t>(base::ceil_div(most, chip_->sbuf.partitions));
+  if (ahead.bytes.count() == 0 || ahead.duration.count() * kWorthwhile < duration.count()) return {};
+  cluster_.release();
+  sc_core::sc_start();
+  const base::Time rest = cluster_.result().duration;
+  if (rest >= duration) return {};
+  ahead.saves = duration - rest;
+  return ahead;
+}
+
+models::KernelProfile KernelBench::profile(const models::TileProgram& program, base::Rate least) {
   const modules::ClusterRun r = run(program, base::Rate(0));
   const auto cores = static_cast<std::int64_t>(program.cores.size());
   models::KernelProfile p;
   p.duration = r.duration;
   p.lead_in = r.first_compute;
-  p.weight_lead_in = r.lead_in_weights_only ? p.lead_in : base::Time(0);
   p.drain = r.duration - r.last_compute;
   p.compute_active = r.compute_active;
   for (std::size_t e = 0; e < models::kEngines; ++e)
@@ -165,8 +233,11 @@ models::KernelProfile KernelBench::profile(const models::TileProgram& program) {
   const base::Time ideal = models::tensor_ideal_time(p.counts, *chip_);
   p.tensor_ideal = base::Time(ideal.count() / cores);
   p.instructions = r.instructions;
+  p.sbuf_bytes_per_partition = program.sbuf_bytes_per_partition;
+  if (p.counts.dma_bytes > 0) measure_copies(p, program);
+  p.ahead = loads_ahead(program, p.duration);
   p.curve.push_back({limit(program.cores.size()), p.duration});
-  if (p.counts.dma_bytes > 0) add_curve(p, program);
+  if (p.counts.dma_bytes > 0) add_curve(p, program, least);
   return p;
 }
 

@@ -82,13 +82,11 @@ void Collector::names() {
   for (const compile::RankPlace& p : state.plan->places) out.cores_used += p.stacks * p.cores;
   out.tokens_per_step = state.program->header.tokens_per_step;
   out.step_fs = state.end.count();
-  const std::int64_t stack = chip.hbm.capacity.count();
+  out.memory_capacity_bytes = state.plan->memory_capacity;
   for (std::size_t r = 0; r < state.plan->places.size(); ++r) {
     out.peak_memory_bytes =
         std::max(out.peak_memory_bytes,
                  trace::peak_memory_bytes(*state.program, static_cast<std::int64_t>(r)));
-    const compile::RankPlace& p = state.plan->places[r];
-    out.memory_capacity_bytes = p.stacks * stack * p.cores / chip.cores_per_stack();
   }
   out.hbm_peak_rate = chip.hbm.bandwidth.count() * out.chips;
 }
@@ -248,6 +246,7 @@ void Collector::transfers() {
   dynamic_by_part += models::dynamic_energy(on_links, chip.energy).total();
   out.hbm_read_bytes = counts.hbm_read_bytes;
   out.hbm_write_bytes = counts.hbm_write_bytes;
+  out.hbm_scale_bytes = counts.hbm_scale_bytes;
   out.dma_bytes = counts.dma_bytes;
 }
 

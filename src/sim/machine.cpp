@@ -93,8 +93,10 @@ void Machine::prepare_opaque() {
       p.compute_active =
           base::Time(static_cast<std::int64_t>(static_cast<double>(o->flop) / peak * 1e15));
       p.tensor_ideal = p.compute_active;
+      p.engine_busy[static_cast<std::size_t>(models::Engine::Tensor)] = p.compute_active;
       const base::Bytes bytes((o->bytes + place.stacks - 1) / place.stacks);
       const base::Time memory = base::transfer_time(bytes, stack_capacity_);
+      p.dma_busy = memory;
       p.duration = std::max({p.compute_active, memory, base::nanoseconds(o->ns), base::Time(1)});
       p.counts.hbm_read_bytes = p.counts.dma_bytes = bytes.count();
       p.counts.macs[static_cast<std::size_t>(t)] = o->flop / 2 / place.stacks;
@@ -105,6 +107,14 @@ void Machine::prepare_opaque() {
                             p);
     }
   }
+}
+
+// What the DMA engines of one rank move on a stack; 0 where they are all of the stack's.
+base::Rate Machine::group_engines() const {
+  const config::ChipSpec& chip = state_.run->system.chip;
+  const std::int64_t cores = state_.plan->places.front().cores;
+  if (cores >= chip.cores_per_stack()) return base::Rate(0);
+  return base::Rate(chip.dma.plateau_rate.count() * chip.dma.engines * cores);
 }
 
 void Machine::make_shares(const std::vector<std::size_t>& order) {
@@ -121,7 +131,7 @@ void Machine::make_shares(const std::vector<std::size_t>& order) {
       continue;
     }
     const std::string name = fmt::format("chip{}_stack{}_share", index / stacks, index % stacks);
-    shares_[i] = std::make_unique<modules::HbmShare>(name.c_str(), stack_capacity_, state_.context);
+    shares_[i] = std::make_unique<modules::HbmShare>(name.c_str(), stack_capacity_, group_engines(), state_.context);
   }
 }
 
@@ -159,8 +169,16 @@ void Machine::make_host_links() {
     const auto chip = static_cast<std::size_t>(state_.plan->places[r].chip);
     const topology::LinkId disk =
         storage[chip / static_cast<std::size_t>(system.fabric.chips_per_server)];
-    state_.host_routes[r] = {
-        {pcie[chip][0]}, {pcie[chip][1]}, {disk, pcie[chip][0]}, {pcie[chip][1], disk}};
+    topology::Link hbm;  // the rank's DMA engines to its own stack
+    hbm.kind = topology::LinkKind::OnDie;
+    hbm.name = fmt::format("rank{}.hbm", r);
+    hbm.bandwidth =
+        std::min(stack_capacity_, compile::dma_rate(system.chip, state_.plan->places[r], false));
+    state_.host_routes[r] = {{pcie[chip][0]},
+                             {pcie[chip][1]},
+                             {disk, pcie[chip][0]},
+                             {pcie[chip][1], disk},
+                             {fabric_->add(hbm)}};
   }
 }
 
@@ -170,20 +188,22 @@ void Machine::make_stack_units(std::size_t r) {
   const config::ChipSpec& chip = state_.run->system.chip;
   const std::string name = fmt::format("rank{}_player", r);
   modules::StackPort& port = state_.network.ports[r];
+  // Ranks of part of a stack lie one after another.
+  if (place.stacks == 1 && place.cores < chip.cores_per_stack())
+    port.first_core = static_cast<std::int64_t>(r) * place.cores % chip.cores_per_stack();
   modules::DetailedChip* detailed = detailed_[static_cast<std::size_t>(place.chip)].get();
   if (detailed == nullptr) {
     std::vector<modules::HbmShare*> shares;
     for (std::int64_t s = 0; s < place.stacks; ++s)
       shares.push_back(shares_[static_cast<std::size_t>(place.chip * chip.stacks + place.first_stack + s)].get());
     port.share = shares.front();
-    players_[r] = std::make_unique<modules::KernelPlayer>(name.c_str(), shares, *runners_[r]);
+    players_[r] = std::make_unique<modules::KernelPlayer>(
+        name.c_str(), shares, static_cast<std::int32_t>(port.first_core), *runners_[r]);
     return;
   }
   std::vector<modules::StackCluster*> stacks;
   for (std::int64_t s = 0; s < place.stacks; ++s)
     stacks.push_back(&detailed->stack(static_cast<std::size_t>(place.first_stack + s)));
-  if (state_.program->header.rank_unit == base::RankUnit::Core)
-    port.first_core = static_cast<std::int64_t>(r) % chip.cores_per_stack();
   port.traffic = stacks.front();
   players_[r] = std::make_unique<modules::DetailedPlayer>(name.c_str(), stacks, port.first_core, place.cores,
                                                           state_.context, *runners_[r]);
@@ -226,9 +246,11 @@ void Machine::prepare_weights() {
   const config::ChipSpec& chip = state_.run->system.chip;
   const models::ShareWeights weights(chip, stack_capacity_);
   state_.weights.clear();
+  state_.loads.clear();
   for (std::size_t i = 0; i < state_.profiles.size(); ++i) {
     const base::Rate engines(chip.dma.plateau_rate.count() * chip.dma.engines * state_.plan->kernels[i].cores);
     state_.weights.push_back(weights.of(state_.profiles[i], engines));
+    state_.loads.push_back(models::ahead_profile(state_.profiles[i].ahead));
   }
 }
 

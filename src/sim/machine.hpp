@@ -49,6 +49,7 @@ class Machine {
   void prepare_tables();
   void prepare_opaque();
   void prepare_weights();
+  [[nodiscard]] base::Rate group_engines() const;
   void make_shares(const std::vector<std::size_t>& order);
   void make_stack_units(std::size_t rank);
   void make_ranks(const std::vector<std::size_t>& order);

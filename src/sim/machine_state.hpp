@@ -50,20 +50,20 @@ struct MachineState {
   modules::Context context;
   modules::CcNetwork network;
   std::vector<models::KernelProfile> profiles;  // by Plan::kernels
-  std::vector<std::int64_t> weights;            // likewise, on a stack's share
+  std::vector<models::ByteWeights> weights;            // likewise, on a stack's share
+  std::vector<models::KernelProfile> loads;     // likewise: what can be loaded ahead
   std::vector<models::TileProgram> programs;    // likewise; empty without detailed chips
   std::map<std::pair<std::int32_t, std::int32_t>, models::KernelProfile> opaque;  // by block, op
   std::vector<std::vector<GroupChain>> chains;  // [group set][group]
   std::vector<LabelStats> labels;               // by Plan::labels
   std::vector<std::vector<topology::Route>>
-      host_routes;              // [rank]{load host, store host, load storage, store storage}
+      host_routes;              // [rank]{load host, store host, load storage, store storage, HBM}
   std::int64_t unfinished = 0;  // ranks: the foreground work
   base::Time end;               // when the last rank finished
   std::int64_t ops_done = 0, ops_total = 0;
   ProgressFunction progress;
   LoopSkipper* skipper = nullptr;  // nullptr: everything is simulated
   std::int64_t skipped_ops = 0;
-  base::Time longest_lead_in;  // of any kernel's weights
   TimelineRecorder* timeline = nullptr;                     // if one was asked for
 };
 

@@ -19,9 +19,10 @@
 namespace trn3sim::sim {
 
 // Hash over the version of the model, every field of the chip but those that no kernel can see
-// (name, headline, paths between stacks, collectives, host, energy), and the kernel.
+// (name, headline, paths between stacks, collectives, host, energy), the kernel, and the least rate
+// of its curve.
 std::string profile_key(std::string_view version, const config::ChipSpec& chip,
-                        const compile::KernelSpec& kernel);
+                        const compile::KernelSpec& kernel, base::Rate least);
 
 // The content of an entry: its key, every field of `profile` as "name value" lines, and a checksum.
 std::string profile_to_text(const std::string& key, const models::KernelProfile& profile);

@@ -72,13 +72,18 @@ class ChipText {
 // Texts carry their length, so no two kernels have the same text.
 std::string kernel_text(const compile::KernelSpec& spec) {
   const auto& [kind, m, n, k, batch, heads, kv_heads, sq, skv, d, causal, fn, elems, rd, wr, in,
-               out, accumulate, a_weight, b_weight, flash, fast_exponential, epilogues, cores] =
-      spec;
+               out, accumulate, a_weight, b_weight, a_format, b_format, a_transposed, b_transposed,
+               sparse_kept, sparse_block, flash, fast_exponential, epilogues, cores] = spec;
+  const auto format = [](const std::optional<base::DType>& t) {
+    return t ? base::name(*t) : std::string_view("-");
+  };
   std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}:{} {} {} {} {} {} {} {} {} {} {} {}\n",
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}:{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} "
+                  "{} {} {}\n",
                   static_cast<int>(kind), m, n, k, batch, heads, kv_heads, sq, skv, d, causal,
                   fn.size(), fn, elems, rd, wr, base::name(in), base::name(out), accumulate,
-                  a_weight, b_weight, flash, fast_exponential, cores);
+                  a_weight, b_weight, format(a_format), format(b_format), a_transposed,
+                  b_transposed, sparse_kept, sparse_block, flash, fast_exponential, cores);
   for (const auto& [name, elements] : epilogues)
     text += fmt::format("{}:{} {}\n", name.size(), name, elements);
   return text;
@@ -88,7 +93,7 @@ template <class V, class Counts>
 void visit_counts(V& v, Counts& counts) {
   auto& [macs, transpose_macs, sbuf_read, sbuf_write, psum_read, psum_write, vector_ops, scalar_ops,
          gpsimd_ops, vector_transcendental, scalar_transcendental, quantize_ops, hbm_read,
-         hbm_write, hbm_activates, hbm_refreshes, dma, die_crossing, link] = counts;
+         hbm_write, hbm_activates, hbm_scale, hbm_refreshes, dma, die_crossing, link] = counts;
   for (auto& n : macs) v("macs", n);
   v("transpose_macs", transpose_macs);
   v("sbuf_read_bytes", sbuf_read);
@@ -104,6 +109,7 @@ void visit_counts(V& v, Counts& counts) {
   v("hbm_read_bytes", hbm_read);
   v("hbm_write_bytes", hbm_write);
   v("hbm_activates", hbm_activates);
+  v("hbm_scale_bytes", hbm_scale);
   v("hbm_refreshes", hbm_refreshes);
   v("dma_bytes", dma);
   v("die_crossing_bytes", die_crossing);
@@ -112,8 +118,8 @@ void visit_counts(V& v, Counts& counts) {
 
 template <class V, class Profile>
 void visit_profile(V& v, Profile& profile) {
-  auto& [duration, curve, lead_in, weight_lead_in, drain, compute_active, tensor_ideal, engine_busy,
-         dma_busy, counts, instructions] = profile;
+  auto& [duration, curve, lead_in, drain, compute_active, tensor_ideal, engine_busy, dma_busy, counts, copies,
+         shared, ahead, sbuf, instructions] = profile;
   v("duration_fs", duration);
   v.points("points", curve);
   for (auto& point : curve) {
@@ -122,13 +128,20 @@ void visit_profile(V& v, Profile& profile) {
     v("duration_fs", point_duration);
   }
   v("lead_in_fs", lead_in);
-  v("weight_lead_in_fs", weight_lead_in);
   v("drain_fs", drain);
   v("compute_active_fs", compute_active);
   v("tensor_ideal_fs", tensor_ideal);
   for (auto& busy : engine_busy) v("engine_busy_fs", busy);
   v("dma_busy_fs", dma_busy);
   visit_counts(v, counts);
+  v("copies", copies);
+  v("shared_fs", shared);
+  auto& [ahead_bytes, ahead_duration, ahead_saves, ahead_sbuf] = ahead;
+  v("ahead_bytes", ahead_bytes);
+  v("ahead_duration_fs", ahead_duration);
+  v("ahead_saves_fs", ahead_saves);
+  v("ahead_sbuf_bytes_per_partition", ahead_sbuf);
+  v("sbuf_bytes_per_partition", sbuf);
   v("instructions", instructions);
 }
 
@@ -175,8 +188,8 @@ struct TextReader {
 }  // namespace
 
 std::string profile_key(std::string_view version, const config::ChipSpec& chip,
-                        const compile::KernelSpec& kernel) {
-  std::string text = fmt::format("{}\n", version);
+                        const compile::KernelSpec& kernel, base::Rate least) {
+  std::string text = fmt::format("{}\n{}\n", version, least.count());
   config::ChipSpec copy = chip;  // describe() also serves readers
   ChipText visitor(text, "");
   config::describe(visitor, copy);

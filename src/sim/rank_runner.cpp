@@ -117,17 +117,13 @@ const models::KernelProfile& RankRunner::profile(std::size_t kernel) const {
       ->second;
 }
 
-// With prefetch, weights load while the predecessor runs or the cores wait. The pieces of one op
-// are one loop, so the loads of the next piece always overlap the current one.
+// The pieces of one op are one loop, so the loads of the next piece always overlap the current one.
 void RankRunner::issue_kernel(const Ticket& t) {
-  const base::Time now = machine_.context.now();
   const std::size_t kernel = kernel_of(t);
   const models::KernelProfile& p = profile(kernel);
   const bool prefetch = machine_.run->compile.prefetch;
   const compile::OpPlan& plan = plan_of(t);
-  base::Time hidden;
-  if (prefetch && had_kernel_) hidden = std::min(p.weight_lead_in, now - pieces_.start);
-  base::Time least = p.duration - (prefetch ? p.weight_lead_in : base::Time(0)) +
+  base::Time least = p.duration - (prefetch ? p.ahead.saves : base::Time(0)) +
                      (p.duration - p.lead_in) * (plan.pieces - 1);
   if (plan.last_piece >= 0) {
     const models::KernelProfile& last = profile(static_cast<std::size_t>(plan.last_piece));
@@ -137,25 +133,28 @@ void RankRunner::issue_kernel(const Ticket& t) {
   pieces_.left = plan.pieces - 1;
   pieces_.last = plan.last_piece;
   kernel_running_ = true;
-  had_kernel_ = true;
-  play(kernel, hidden);
+  play(kernel, base::Time(0));
 }
 
 void RankRunner::play(std::size_t kernel, base::Time hidden) {
   pieces_.kernel = kernel;
   pieces_.start = machine_.context.now();
   player_->play(work_of(kernel), hidden);
-  if (player_->prefetches()) prefetch_next();
+  prefetch_next();
 }
 
 modules::KernelWork RankRunner::work_of(std::size_t kernel) const {
-  modules::KernelWork work{&profile(kernel)};
+  modules::KernelWork work;
+  work.profile = &profile(kernel);
   if (kernel < machine_.programs.size()) work.program = &machine_.programs[kernel];
-  if (kernel < machine_.weights.size()) work.weight = machine_.weights[kernel];
+  if (kernel < machine_.weights.size()) work.weights = machine_.weights[kernel];
+  if (kernel < machine_.loads.size() && work.profile->ahead.bytes.count() > 0)
+    work.loads = &machine_.loads[kernel];
+  work.deferred = machine_.run->system.chip.dma.priority_classes > 1;
   return work;
 }
 
-// The same overlap as profiles are given: all loads between pieces of one op, else weights.
+// All loads between pieces of one op, else weights if there is room in SBUF beside the running kernel.
 void RankRunner::prefetch_next() {
   if (pieces_.left > 0) {
     player_->prefetch(work_of(pieces_.kernel), models::Ahead::Loads);
@@ -163,7 +162,14 @@ void RankRunner::prefetch_next() {
     player_->prefetch(work_of(static_cast<std::size_t>(pieces_.last)), models::Ahead::Loads);
   } else if (machine_.run->compile.prefetch) {
     const Ticket* next = sequencer_.next(kQueueCompute);
-    if (next != nullptr) player_->prefetch(work_of(kernel_of(*next)), models::Ahead::Weights);
+    if (next == nullptr) return;
+    const modules::KernelWork work = work_of(kernel_of(*next));
+    const std::int64_t sbuf = profile(pieces_.kernel).sbuf_bytes_per_partition +
+                              work.profile->ahead.sbuf_bytes_per_partition;
+    if (work.loads == nullptr ||
+        sbuf > machine_.run->system.chip.sbuf.usable_per_partition.count())
+      return;
+    player_->prefetch(work, models::Ahead::Weights);
   }
 }
 
@@ -281,7 +287,11 @@ void RankRunner::issue_host(std::int32_t queue, const Ticket& t) {
     return;
   }
   const auto& m = std::get<trace::Memory>(op.body);
-  const std::size_t kind = (m.space == trace::MemorySpace::Storage ? 2U : 0U) + (m.store ? 1U : 0U);
+  // A store to the host reads HBM; a store to HBM writes it.
+  const bool reads = m.store != (m.space == trace::MemorySpace::Hbm);
+  cc_->count_memory(reads ? m.bytes : 0, reads ? 0 : m.bytes);
+  std::size_t kind = (m.space == trace::MemorySpace::Storage ? 2U : 0U) + (m.store ? 1U : 0U);
+  if (m.space == trace::MemorySpace::Hbm) kind = 4;
   modules::Message message;
   message.route = &machine_.host_routes[static_cast<std::size_t>(rank_)][kind];
   message.order = static_cast<std::uint64_t>(rank_);
@@ -354,8 +364,7 @@ bool RankRunner::fingerprint(base::StateHash& hash, const LoopBoundary& loop,
   hash.add(pieces_.left);
   hash.add(pieces_.last);
   hash.add(static_cast<std::int64_t>(pieces_.kernel));
-  // How long ago the last kernel started matters up to the longest lead-in that could be hidden.
-  hash.add(had_kernel_ ? std::min(now - pieces_.start, machine_.longest_lead_in).count() : -1);
+  player_->fingerprint(hash);
   hash.add(kernel_running_ ? 1 : (settled_ - now).count());
   hash.add(collectives_);
   hash.add(host_ops_);

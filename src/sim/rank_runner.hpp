@@ -121,7 +121,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   modules::HostPort* host_ = nullptr;
   std::vector<Running> running_;  // by queue
   Pieces pieces_;
-  bool kernel_running_ = false, had_kernel_ = false;
+  bool kernel_running_ = false;
   std::int64_t collectives_ = 0, host_ops_ = 0;  // running now
   base::Time settled_;
   std::int32_t phase_ = 0;

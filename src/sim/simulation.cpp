@@ -2,20 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/sim/simulation.hpp"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "trn3sim/base/error.hpp"
+#include "trn3sim/compile/kernel.hpp"
+#include "trn3sim/sim/bench.hpp"
 
 #include "collect.hpp"
 #include "machine.hpp"
 #include "profile_store.hpp"
 #include "timeline_recorder.hpp"
-#include "trn3sim/compile/kernel.hpp"
-#include "trn3sim/sim/bench.hpp"
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace trn3sim::sim {
 namespace {
@@ -38,6 +43,45 @@ std::string host_name() {
 
 }  // namespace
 
+// The least rate that a kernel can be granted if it asks for more: a stack is shared max-min fair
+// by the kernels of its ranks and their collective flows, one for each stream that the program
+// uses.
+base::Rate least_grant(const MachineState& state, base::Rate capacity) {
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> ranks;  // by chip, stack
+  std::int64_t most = 1;
+  for (const compile::RankPlace& place : state.plan->places)
+    for (std::int64_t s = 0; s < place.stacks; ++s)
+      most = std::max(most, ++ranks[{place.chip, place.first_stack + s}]);
+  std::set<std::int32_t> streams;
+  for (const BlockInfo& block : state.tables.blocks)
+    for (const std::int32_t queue : block.queue)
+      if (queue >= kQueueStream0) streams.insert(queue);
+  return base::Rate(capacity.count() / (most * (1 + std::int64_t(streams.size()))));
+}
+
+namespace {
+
+// Simulated time ends at 9,223 s; kernels one after another must not pass it.
+void check_kernel_time(const MachineState& state) {
+  const auto seconds = [&](std::int32_t kernel) {
+    return kernel < 0 ? 0
+                      : base::to_seconds(state.profiles[static_cast<std::size_t>(kernel)].duration);
+  };
+  const double total = trace::sum_over_ops(*state.program, -1, [&](std::int32_t b, std::int32_t i) {
+    const compile::OpPlan& plan =
+        state.plan->ops[static_cast<std::size_t>(b)][static_cast<std::size_t>(i)];
+    return seconds(plan.kernel) * plan.pieces + seconds(plan.last_piece);
+  });
+  if (total > compile::kMostSeconds)
+    throw base::UserError(
+        state.program->file.string(),
+        fmt::format("the kernels of a rank would take {:.3g} s; at most {:.0f} s can be "
+                    "simulated. Check counts, sizes and rates",
+                    total, compile::kMostSeconds));
+}
+
+}  // namespace
+
 struct Simulation::Impl {
   Machine machine;
   KernelBench bench;
@@ -51,17 +95,18 @@ struct Simulation::Impl {
       : machine(run, graph, program, plan),
         bench("bench", run.system.chip, machine.state().context) {}
 
-  models::KernelProfile profile(const compile::KernelSpec& kernel);
+  models::KernelProfile profile(const compile::KernelSpec& kernel, base::Rate least);
   void profile_kernels();
 };
 
-models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kernel) {
+models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kernel,
+                                                base::Rate least) {
   const config::ChipSpec& chip = machine.state().run->system.chip;
-  const std::string key = store ? profile_key(model_version(), chip, kernel) : std::string();
+  const std::string key = store ? profile_key(model_version(), chip, kernel, least) : std::string();
   if (store) {
     if (std::optional<models::KernelProfile> known = store->load(key)) return *std::move(known);
   }
-  models::KernelProfile measured = bench.profile(compile::compile_kernel(kernel, chip));
+  models::KernelProfile measured = bench.profile(compile::compile_kernel(kernel, chip), least);
   info.bench_instructions += measured.instructions;
   if (store) store->save(key, measured);
   return measured;
@@ -71,11 +116,11 @@ models::KernelProfile Simulation::Impl::profile(const compile::KernelSpec& kerne
 void Simulation::Impl::profile_kernels() {
   MachineState& state = machine.state();
   const auto& kernels = state.plan->kernels;
+  const base::Rate least = least_grant(state, machine.stack_capacity());
   std::int64_t done = 0;
   if (!state.run->detailed_chips.empty()) state.programs.resize(kernels.size());
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
-    state.profiles[i] = profile(kernels[i]);
-    state.longest_lead_in = std::max(state.longest_lead_in, state.profiles[i].weight_lead_in);
+    state.profiles[i] = profile(kernels[i], least);
     if (!state.programs.empty())
       state.programs[i] = compile::compile_kernel(kernels[i], state.run->system.chip);
     ++done;
@@ -84,6 +129,7 @@ void Simulation::Impl::profile_kernels() {
           {done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
   }
   info.profiled_kernels = done;
+  check_kernel_time(state);
   if (!store) return;
   info.profile_cache_hits = store->hits();
   info.profile_cache_misses = store->misses();
@@ -138,6 +184,9 @@ stats::Results Simulation::run() {
   const auto begin = std::chrono::steady_clock::now();
   impl_->machine.run();
   info.simulate_wall_s = seconds_since(begin);
+  if (state.end.count() == 0)
+    throw base::UserError(state.program->file.string(),
+                          "the step takes no time: it has no work to simulate");
   stats::Results results = collect(impl_->machine);
   info.wall_s = seconds_since(start);
   info.rank_ops = state.ops_done;
@@ -152,6 +201,8 @@ const stats::RunInfo& Simulation::info() const {
   return impl_->info;
 }
 
-const std::string& Simulation::cache_problem() const { return impl_->cache_problem; }
+const std::string& Simulation::cache_problem() const {
+  return impl_->cache_problem;
+}
 
 }  // namespace trn3sim::sim

@@ -28,8 +28,9 @@ std::string transfer_name(const trace::Program& program, const trace::Op& op) {
     return fmt::format("{} {}{:+}", p->send ? "send to" : "receive from", axis.name, p->offset);
   }
   if (const auto* m = std::get_if<trace::Memory>(&op.body)) {
-    const bool storage = m->space == trace::MemorySpace::Storage;
-    return fmt::format("{} {}", m->store ? "store to" : "load from", storage ? "storage" : "host");
+    static constexpr const char* kSpaces[] = {"HBM", "host", "storage"};
+    return fmt::format("{} {}", m->store ? "store to" : "load from",
+                       kSpaces[static_cast<std::size_t>(m->space)]);
   }
   return "delay";
 }

@@ -136,7 +136,10 @@ Vec read_vec(Fields& f, const Op& op, const OpScope& scope) {
 // equal names.
 void read_group(Fields& f, Collective& c, const OpScope& scope) {
   const std::string text = f.require_text("group");
-  if (text.empty()) return;
+  if (text.empty()) {
+    if (f.has("group")) f.problem("\"group\" is empty; expected mesh axes such as \"tp\" or \"dp+tp\"");
+    return;
+  }
   std::size_t start = 0;
   while (start <= text.size()) {
     const std::size_t end = std::min(text.find('+', start), text.size());

@@ -22,6 +22,8 @@ namespace dom = simdjson::dom;
 constexpr std::size_t kMaxLine = std::size_t{16} << 20;
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 24;
 
+constexpr int kDeepest = 64;  // levels of nested blocks
+
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& file) : report_(file.string()) {
@@ -41,8 +43,10 @@ class Reader {
   void memory(Fields& f);
   void memory_entry(dom::element element);
   void op_line(Fields& f);
+  void refused_op(const std::string& id);
   void open_block(Fields& f);
   void close_block(Fields& f);
+  void check_depth(Fields& f);
   void add_op(const std::string& kind, Fields& f);
 
   Program program_;
@@ -52,6 +56,7 @@ class Reader {
   bool header_seen_ = false;
   std::size_t open_ = 0;  // index of the block being read; 0: top level
   OpIds top_ids_, block_ids_;
+  std::vector<int> depths_;  // of nesting below each block
   std::map<std::string, std::int32_t> blocks_;
 };
 
@@ -222,16 +227,19 @@ void Reader::op_line(Fields& f) {
   names.insert(names.end(), {"block", "end"});
   f.problem(fmt::format("unknown op \"{}\"{}; known: {}", *op, base::did_you_mean(*op, names),
                         fmt::join(names, ", ")));
-  // Later ops may depend on it: one mistake, one message.
   if (const auto id = f.any("id"))
-    if (const auto text = id_of(*id); text && !ids().contains(*text)) {
-      ids().emplace(*text, static_cast<std::int32_t>(current().ops.size()));
-      Op placeholder;
-      placeholder.id = *text;
-      placeholder.body = Delay{};
-      placeholder.line = line_;
-      current().ops.push_back(std::move(placeholder));
-    }
+    if (const auto text = id_of(*id)) refused_op(*text);
+}
+
+// A refused op keeps its id, so that ops which depend on it are not reported as well: one mistake,
+// one message. The program itself is never used, because read() throws.
+void Reader::refused_op(const std::string& id) {
+  if (!ids().emplace(id, static_cast<std::int32_t>(current().ops.size())).second) return;
+  Op op;
+  op.id = id;
+  op.body = Delay{};
+  op.line = line_;
+  current().ops.push_back(std::move(op));
 }
 
 void Reader::open_block(Fields& f) {
@@ -274,8 +282,24 @@ void Reader::close_block(Fields& f) {
     else
       current().out.push_back(at->second);
   }
+  check_depth(f);
   blocks_.emplace(current().id, static_cast<std::int32_t>(open_));
   open_ = 0;
+}
+
+// Blocks that call blocks and so on; the checks and the simulator go down call by call.
+void Reader::check_depth(Fields& f) {
+  depths_.resize(program_.blocks.size(), 0);
+  int depth = 0;
+  for (const Op& op : current().ops) {
+    std::int32_t child = -1;
+    if (const auto* call = std::get_if<Call>(&op.body)) child = call->block;
+    if (const auto* repeat = std::get_if<Repeat>(&op.body)) child = repeat->block;
+    if (child >= 0) depth = std::max(depth, depths_[static_cast<std::size_t>(child)] + 1);
+  }
+  depths_[open_] = std::min(depth, kDeepest);
+  if (depth == kDeepest)
+    f.problem(fmt::format("blocks are nested {} deep; at most {}", depth + 1, kDeepest));
 }
 
 void Reader::add_op(const std::string& kind, Fields& f) {

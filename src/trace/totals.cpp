@@ -261,4 +261,24 @@ std::int64_t peak_memory_bytes(const Program& program, std::int64_t rank) {
   return narrow(bytes, program, "bytes of memory");
 }
 
+double sum_over_ops(const Program& program, std::int64_t rank,
+                    const std::function<double(std::int32_t block, std::int32_t op)>& cost) {
+  // Blocks are defined before they are called, so a block's sum is there when it is needed; the top
+  // level, block 0, comes last.
+  std::vector<double> sums(program.blocks.size(), 0);
+  const auto sum_up = [&](std::size_t b) {
+    const Block& block = program.blocks[b];
+    for (std::size_t i = 0; i < block.ops.size(); ++i) {
+      if (rank >= 0 && !runs_on(program, block.ops[i], rank)) continue;
+      const Nested nested = nested_of(block.ops[i]);
+      sums[b] += nested.block < 0 ? cost(static_cast<std::int32_t>(b), static_cast<std::int32_t>(i))
+                                  : static_cast<double>(nested.times) *
+                                        sums[static_cast<std::size_t>(nested.block)];
+    }
+  };
+  for (std::size_t b = 1; b < program.blocks.size(); ++b) sum_up(b);
+  sum_up(0);
+  return sums[0];
+}
+
 }  // namespace trn3sim::trace

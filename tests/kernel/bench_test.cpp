@@ -62,16 +62,21 @@ TEST_F(KernelBenchTest, ProfileAddsUp) {
   EXPECT_EQ(p.counts.hbm_read_bytes, 100 * 128 * 4096);
   EXPECT_EQ(p.counts.hbm_write_bytes, 100 * 128 * 1024);
   EXPECT_GT(p.counts.hbm_activates, 0);
-  // 400 matmuls of 512 cycles, all of them busy, none faster than the peak.
+  // 400 matmuls of 512 cycles, each busy for 9 more, none faster than the peak.
   EXPECT_EQ(p.tensor_ideal, base::cycles_time(400 * 512, chip.tensor.clock));
-  EXPECT_EQ(p.engine_busy[0], p.tensor_ideal);
+  EXPECT_EQ(p.engine_busy[0], base::cycles_time(400 * 521, chip.tensor.clock));
   EXPECT_GE(p.compute_active, p.engine_busy[0]);
   EXPECT_LE(p.compute_active, p.duration);
   // The first tile: start 1300 ns, 993 ns of packets, 50 ns completion, 250 ns semaphore.
   EXPECT_GT(p.lead_in, base::nanoseconds(2590));
   EXPECT_LT(p.lead_in, base::nanoseconds(2900));
-  EXPECT_EQ(p.weight_lead_in, p.lead_in) << "only a weight is loaded before the first compute";
-  EXPECT_EQ(bench.profile(tiles(100, 4, false)).weight_lead_in, base::Time(0));
+  // Of the weights that it loads, the first tiles fit its buffers; they save the lead-in.
+  EXPECT_GT(p.ahead.bytes.count(), 0);
+  EXPECT_EQ(p.ahead.bytes.count() % (128 * 4096), 0);
+  EXPECT_LE(p.ahead.sbuf_bytes_per_partition, p.sbuf_bytes_per_partition);
+  EXPECT_GE(p.ahead.saves, p.lead_in - base::nanoseconds(100));
+  EXPECT_LE(p.ahead.saves, p.ahead.duration);
+  EXPECT_EQ(bench.profile(tiles(100, 4, false)).ahead.bytes.count(), 0);
   // The last store: start, packets, completion.
   EXPECT_GT(p.drain, base::nanoseconds(1350));
   EXPECT_LT(p.lead_in + p.drain, p.duration);
@@ -105,6 +110,33 @@ TEST_F(KernelBenchTest, CurveFallsWithTheRateAndEndsAtTheUnlimitedRun) {
   }
 }
 
+// Rates that are never granted need no run, and no granted rate may become less exact for it.
+TEST_F(KernelBenchTest, ALeastRateSavesPointsAndMovesNothingAboveIt) {
+  KernelBench bench("bench", chip, context);
+  const models::TileProgram program = tiles(60, 4, false);
+  const KernelProfile whole = bench.profile(program);
+  const base::Rate least(whole.curve.back().served.count() / 2);
+  const KernelProfile p = bench.profile(program, least);
+  EXPECT_EQ(p.duration, whole.duration);
+  EXPECT_EQ(p.curve.front().served, least);
+  EXPECT_LT(p.curve.size(), whole.curve.size());
+  for (int i = 0; i <= 10; ++i) {
+    const base::Rate served(least.count() + least.count() * i / 10);
+    const double measured = base::to_seconds(bench.run(program, served).duration);
+    EXPECT_NEAR(base::to_seconds(p.at(served)), measured, 0.01 * measured) << i;
+  }
+}
+
+// The demand decides what others get, so the knee is found even where it lies below the least rate.
+TEST_F(KernelBenchTest, TheKneeIsFoundBelowTheLeastRate) {
+  KernelBench bench("bench", chip, context);
+  const models::TileProgram program = tiles(60, 40, false);
+  const base::Rate knee = bench.profile(program).demand();
+  const KernelProfile p = bench.profile(program, base::Rate(2 * knee.count()));
+  EXPECT_NEAR(static_cast<double>(p.demand().count()), static_cast<double>(knee.count()),
+              0.2 * static_cast<double>(knee.count()));
+}
+
 TEST_F(KernelBenchTest, ComputeOnlyKernelHasOnePoint) {
   KernelBench bench("bench", chip, context);
   TileBuilder t;
@@ -112,7 +144,7 @@ TEST_F(KernelBenchTest, ComputeOnlyKernelHasOnePoint) {
   const KernelProfile p = bench.profile(t.program());
   ASSERT_EQ(p.curve.size(), 1u);
   EXPECT_EQ(p.curve[0].duration, p.duration);
-  EXPECT_EQ(p.weight_lead_in, base::Time(0));
+  EXPECT_EQ(p.ahead.bytes.count(), 0);
   EXPECT_EQ(p.dma_busy, base::Time(0));
 }
 

@@ -96,6 +96,14 @@ TEST_F(MachineTest, AllToAllAndBroadcastFinish) {
   EXPECT_EQ(r.bytes_sent, 4 * 3 * kMiB + 3 * 4 * kMiB + 4 * 6 * 4);
 }
 
+TEST_F(MachineTest, ABroadcastAloneObeysItsBounds) {
+  const auto r =
+      run(R"({"op":"coll","id":"b","kind":"broadcast","group":"tp","in":1000,"out":1000})"
+          "\n");
+  EXPECT_EQ(r.bytes_sent, 3 * 1000);
+  for (const stats::CheckResult& c : r.checks) EXPECT_TRUE(c.passed) << c.name << ": " << c.detail;
+}
+
 TEST_F(MachineTest, SendAndReceiveMeet) {
   const auto r =
       run(R"({"op":"send","id":"s","peer":"tp+1","bytes":1048576,"tag":3,"when":{"tp":0}})"
@@ -141,6 +149,23 @@ TEST_F(MachineTest, DelaysAndHostTransfersAreHostTime) {
   EXPECT_EQ(r.step_fs, (base::nanoseconds(5000) + 4 * transfer + host.pcie_latency).count());
   EXPECT_GT(r.breakdown.mean_fs[static_cast<std::size_t>(stats::TimeClass::HostInput)],
             r.step_fs / 2);
+}
+
+TEST_F(MachineTest, MemoryOperationsTouchHbm) {
+  const auto r =
+      run(R"({"op":"mem","id":"h","dir":"load","space":"hbm","bytes":8000000})"
+          "\n"
+          R"({"op":"mem","id":"s","dir":"store","space":"host","bytes":1000000,"deps":["h"]})"
+          "\n");
+  // A load from HBM and a store to the host read the stack; four ranks.
+  EXPECT_EQ(r.hbm_read_bytes, 4 * 9'000'000);
+  EXPECT_EQ(r.hbm_write_bytes, 0);
+  // Each rank's DMA engines, 2 x 16 x 33 GB/s, then the shared PCIe link.
+  const auto& host = spec.system.chip.host;
+  const base::Time pcie =
+      base::transfer_time(base::Bytes(1'000'000), host.pcie) * 4 + host.pcie_latency;
+  const base::Time hbm = base::transfer_time(base::Bytes(8'000'000), base::Rate(1'056'000'000'000));
+  EXPECT_EQ(r.step_fs, (hbm + pcie).count());
 }
 
 TEST_F(MachineTest, AKernelAloneTakesItsProfile) {

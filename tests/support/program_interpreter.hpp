@@ -212,7 +212,8 @@ class ProgramInterpreter {
   void count(const models::Instruction& in) {
     if (in.op == models::Opcode::Transpose) ++result_.transposes;
     if (in.op != models::Opcode::MultiplyMoving) return;
-    const auto pack = std::max<std::int64_t>(1, static_cast<std::int64_t>(rate(in.dtype)));
+    const auto pack =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(rate(in.dtype))) * in.sparsity;
     if (in.rows < 1 || in.rows > chip_.tensor.rows * pack || in.columns < 1 ||
         in.columns > chip_.tensor.columns || in.elements < 1 ||
         in.elements > chip_.tensor.moving_max) {
@@ -235,7 +236,10 @@ class ProgramInterpreter {
     if (engine == models::Engine::Tensor) {
       const double passes = rate(in.dtype) < 1 ? 1 / rate(in.dtype) : 1;
       double cycles = 0;  // Nop: none
-      if (in.op == Opcode::MultiplyMoving) cycles = std::max(64.0, n) * passes;
+      if (in.op == Opcode::MultiplyMoving) {
+        cycles = std::max(64.0, n) * passes +
+                 static_cast<double>(chip_.tensor.matmul_overhead_cycles);
+      }
       if (in.op == Opcode::LoadStationary) cycles = in.columns / 4.0;
       if (in.op == Opcode::Transpose) cycles = chip_.tensor.background_transpose ? 0 : 128.0;
       return cycles / 2.4;
@@ -317,8 +321,10 @@ inline config::ChipSpec trainium3() {
   c.tensor.macs_per_pe_cycle = {0.25, 1, 1, 1, 2, 4, 4};
   c.tensor.moving_max = 512;
   c.tensor.min_interval_cycles = 64;
+  c.tensor.matmul_overhead_cycles = 9;
   c.tensor.load_speedup = 4;
   c.tensor.fill_cycles = 320;
+  c.tensor.sparse_weights = true;
   c.tensor.background_transpose = true;
   for (auto* lane : {&c.vector, &c.scalar, &c.gpsimd}) {
     lane->clock = base::Frequency(1'200'000'000);

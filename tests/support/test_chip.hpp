@@ -21,8 +21,10 @@ inline void set_test_engines(config::ChipSpec& c) {
   c.tensor.macs_per_pe_cycle = {0.25, 1, 1, 1, 2, 4, 4};  // fp32 tf32 bf16 fp16 fp8 mxfp8 mxfp4
   c.tensor.moving_max = 512;
   c.tensor.min_interval_cycles = 64;
+  c.tensor.matmul_overhead_cycles = 9;
   c.tensor.load_speedup = 4;
   c.tensor.fill_cycles = 320;
+  c.tensor.sparse_weights = true;
   c.tensor.background_transpose = true;
 
   c.vector.clock = c.scalar.clock = c.gpsimd.clock = base::Frequency(1'200'000'000);
@@ -44,6 +46,7 @@ inline void set_test_engines(config::ChipSpec& c) {
 inline void set_test_dma(config::DmaSpec& d) {
   d.engines = 16;
   d.queues_per_engine = 16;
+  d.priority_classes = 4;
   d.bus_rate = gigabytes_per_second(38.4);
   d.plateau_rate = gigabytes_per_second(33);
   d.packet = base::Bytes(4096);

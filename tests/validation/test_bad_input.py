@@ -111,6 +111,31 @@ class BadInputTest(unittest.TestCase):
                            header={"memory": [{"kind": "weights", "bytes": 10**12, "live": "always"}]})
         self.refused_trace(trace, "does not fit", "HBM")
 
+    def test_control_characters_are_shown_not_sent(self):
+        trace = self.trace({"op": "vec", "id": "\u001b[31mred", "fn": "nothing", "elems": 4})
+        done = runner.run("--config", "chip1.json", "--trace", trace, expect=2)
+        self.assertNotIn("\x1b", done.stderr)
+        self.assertIn("\\x1b[31mred", done.stderr)
+
+    def test_empty_group(self):
+        self.refused_trace(self.trace({"op": "coll", "id": "c", "kind": "barrier", "group": "", "in": 0, "out": 0}),
+                           ":2", "empty")
+
+    def test_work_beyond_the_end_of_simulated_time(self):
+        self.refused_trace(self.trace({"op": "delay", "id": "d", "ns": 18446744000000}), "at most 5000 s")
+        self.refused_trace(self.trace({"op": "block", "id": "b"}, {"op": "vec", "id": "v", "fn": "add", "elems": 1},
+                                      {"op": "end"}, {"op": "repeat", "id": "r", "block": "b", "times": 10**17}),
+                           "at most 5000 s")
+
+    def test_nothing_to_simulate(self):
+        self.refused_trace(self.trace({"op": "delay", "id": "d", "ns": 0}), "no time")
+
+    def test_blocks_nested_too_deep(self):
+        ops = [{"op": "block", "id": "b0"}, {"op": "vec", "id": "v", "fn": "copy", "elems": 4}, {"op": "end"}]
+        for depth in range(1, 300):
+            ops += [{"op": "block", "id": f"b{depth}"}, {"op": "call", "id": "c", "block": f"b{depth - 1}"}, {"op": "end"}]
+        self.refused_trace(self.trace(*ops, {"op": "call", "id": "c", "block": "b299"}), "nested", "64")
+
     def test_unsupported_format(self):
         trace = self.trace({"op": "gemm", "id": "g", "m": 128, "n": 128, "k": 128})
         self.refused("--config", "chip1.json", "--trace", trace, "--set",

@@ -10,13 +10,27 @@ import runner
 class DeterminismTest(unittest.TestCase):
     def test_shuffled_orders_change_no_byte(self):
         with tempfile.TemporaryDirectory() as folder:
-            trace = runner.generate(folder, "t.trace", dp=16, gbs=16, overlap_grad_reduce=True)
-            expected, _ = runner.results("instance16.json", trace)
-            again, _ = runner.results("instance16.json", trace)
-            self.assertEqual(expected, again)
-            for seed in (1, 2, 3):
-                shuffled, _ = runner.results("instance16.json", trace, f"run.shuffle={seed}")
-                self.assertEqual(expected, shuffled, f"run.shuffle={seed}")
+            traces = (("instance16.json", dict(dp=16, gbs=16, overlap_grad_reduce=True)),
+                      ("chip1.json", dict(tp=8, rank_unit="core")))
+            for n, (config, plan) in enumerate(traces):
+                trace = runner.generate(folder, f"t{n}.trace", **plan)
+                expected, _ = runner.results(config, trace)
+                again, _ = runner.results(config, trace)
+                self.assertEqual(expected, again)
+                for seed in (1, 2, 3):
+                    shuffled, _ = runner.results(config, trace, f"run.shuffle={seed}")
+                    self.assertEqual(expected, shuffled, (plan, seed))
+
+    def test_loops_slept_through_change_no_byte(self):
+        plans = (("chip1.json", dict(layers=5, gbs=6)),
+                 ("chip1.json", dict(layers=4, tp=8, gbs=4, rank_unit="core")),
+                 ("instance16.json", dict(layers=5, dp=16, gbs=64, overlap_grad_reduce=True)))
+        with tempfile.TemporaryDirectory() as folder:
+            for n, (config, plan) in enumerate(plans):
+                trace = runner.generate(folder, f"t{n}.trace", **plan)
+                skipped, _ = runner.results(config, trace)
+                full, _ = runner.results(config, trace, "run.fast_forward=false")
+                self.assertEqual(skipped, full, plan)
 
 
 if __name__ == "__main__":

@@ -64,6 +64,19 @@ class MutationTest(unittest.TestCase):
         self.assertLess(r["energy_nj"]["hbm"], self.base["energy_nj"]["hbm"])
         self.assertLessEqual(r["step_fs"], 1.001 * self.base["step_fs"])
 
+    def test_keys_that_no_model_reads_are_named(self):
+        for path, value in (("chip.collectives.cores_used", 8), ("chip.dma.collective_packet", "32KiB"),
+                            ("chip.psum.capacity", "4MiB"), ("chip.sbuf.capacity", "64MiB"),
+                            ("chip.vector.lanes", 64), ("chip.scalar.lanes", 64), ("chip.gpsimd.lanes", 64),
+                            ("chip.logical_core_size", 1), ("run.seed", 7)):
+            done = runner.run("--config", "instance16.json", "--trace", self.trace, "--quiet", "--set", f"{path}={value}")
+            self.assertIn(f"--set {path}: no model reads this key", done.stderr)
+            r = self.mutated(f"{path}={value}")
+            self.assertEqual(r, self.base, path)
+        done = runner.run("--config", "instance16.json", "--trace", self.trace, "--quiet",
+                          "--set", "chip.hbm.bandwidth=4TB/s")
+        self.assertEqual(done.stderr, "")
+
     def test_dropping_fusion_slows_the_step(self):
         r = self.mutated("compile.fusion=false")
         self.assertGreater(r["step_fs"], self.base["step_fs"])

@@ -17,6 +17,9 @@ namespace trn3sim::base {
 // stack) or one physical NeuronCore.
 enum class RankUnit : std::uint8_t { Chip, LogicalCore, Core };
 
+// The unit as traces write it: "chip", "logical_core", "core".
+std::string_view name(RankUnit unit);
+
 struct MeshAxis {
   std::string name;
   std::int64_t size = 1;

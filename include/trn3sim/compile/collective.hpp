@@ -22,7 +22,8 @@ struct CollectiveProgram {
   std::string algorithm;  // "ring", "pairwise", "ring pipeline", "local"
   std::int64_t sends = 0, receives = 0, need_offset = 0, reduce_receives = 0;
   base::Bytes bytes;
-  bool pairwise = false;  // send i goes to position + i + 1, else to the ring's next member
+  bool pipelined = false;  // chunks follow one another without waiting for a step
+  bool pairwise = false;   // send i goes to position + i + 1, else to the ring's next member
 };
 
 // Ring all-reduce (reduce-scatter then all-gather, 2(n-1) steps of ceil(bytes/n)), all-gather and
@@ -35,6 +36,35 @@ CollectiveProgram collective_program(const trace::Collective& collective, std::i
 // the local operand of a reduction).
 std::int64_t send_hbm_bytes(const CollectiveProgram& program);
 std::int64_t receive_hbm_read_bytes(const CollectiveProgram& program, bool reduce);
+
+// HBM bytes that a member's stack moves for each byte of its `index`-th message: one read to send,
+// one write to receive, one read of the local operand to reduce.
+std::int64_t hbm_touches(const CollectiveProgram& program, std::int64_t index);
+
+// Whether the next message may go: `sent` are on their way, `received` have arrived.
+bool may_send(const CollectiveProgram& program, std::int64_t sent, std::int64_t received);
+bool is_done(const CollectiveProgram& program, std::int64_t sent, std::int64_t received);
+
+// Where a member's `index`-th message goes, and how. `ring_index`: the rank's place in its ring.
+struct Hop {
+  std::int64_t to = 0;                     // rank
+  const topology::Route* route = nullptr;  // empty: the same stack
+};
+Hop hop_of(const CollectiveProgram& program, const GroupSet& set, std::int64_t rank,
+           std::int64_t ring_index, std::int64_t index);
+
+// From the trigger until the first message can go; 0 if nothing moves.
+base::Time start_delay(const CollectiveProgram& program, const config::ChipSpec& chip);
+// From the last byte of message `index` until its receiver can go on: completion, and the start of
+// the next step if there is one.
+base::Time arrival_delay(const CollectiveProgram& program, std::int64_t index,
+                         const config::ChipSpec& chip);
+
+// Bandwidth of its stack that a member wants while its collective runs: what the route of its first
+// message and its DMA engines carry, times the touches of HBM.
+base::Rate flow_demand(const CollectiveProgram& program, const Hop& first,
+                       const topology::Graph& graph, const config::ChipSpec& chip,
+                       const RankPlace& place);
 
 // Rate that the DMA engines of a rank can source and sink: engines x plateau, times the inline
 // compute (or SBUF read-add-write) share while reducing.

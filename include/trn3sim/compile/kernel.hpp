@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,15 @@ struct KernelSpec {
   base::DType in = base::DType::Bf16, out = base::DType::Bf16;
   bool accumulate = false;
   bool a_weight = false, b_weight = true;  // operand is a weight (prefetchable)
+  // Gemm: formats of A and B in HBM. An operand that is not in a format the array takes with `in`
+  // is converted in SBUF after each load: by quantize_mx to MXFP8, else by a cast.
+  std::optional<base::DType> a_format, b_format;
+  // Gemm: A lies as [m,k], B as [n,k] in HBM, so loads put the wrong axis on the partitions and
+  // TensorE transposes each tile. Else they lie contraction-major ([k,m], [k,n]).
+  bool a_transposed = false, b_transposed = false;
+  // Gemm: of each `sparse_block` values of the weight along k, `sparse_kept` are stored and
+  // multiplied; 0: dense.
+  std::int64_t sparse_kept = 0, sparse_block = 0;
   bool flash = true, fast_exponential = true;
   std::vector<Epilogue> epilogues;
   std::int64_t cores = 1;

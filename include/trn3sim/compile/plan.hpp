@@ -18,6 +18,10 @@
 
 namespace trn3sim::compile {
 
+// Work of one rank, one op after another, that a run accepts, in seconds. Simulated time ends at
+// 9,223 s (int64 femtoseconds); the rest is room for waiting.
+inline constexpr double kMostSeconds = 5000;
+
 // Cores of one rank: `stacks` consecutive HBM stacks of a chip, `cores` cores on each.
 struct RankPlace {
   std::int64_t chip = 0, first_stack = 0, stacks = 1, cores = 1;
@@ -59,6 +63,7 @@ struct GroupSet {
 
 struct Plan {
   std::vector<RankPlace> places;         // by rank
+  std::int64_t memory_capacity = 0;      // HBM bytes that one rank may use
   std::vector<KernelSpec> kernels;       // distinct
   std::vector<std::vector<OpPlan>> ops;  // [block][op]
   std::vector<GroupSet> group_sets;

@@ -53,10 +53,13 @@ void describe(V& v, TensorSpec& s) {
   v.count("moving_max", s.moving_max, 1, 65536, "columns of one MultiplyMoving");
   v.count("min_interval_cycles", s.min_interval_cycles, 0, 4096,
           "shortest interval between two MultiplyMoving");
+  v.count("matmul_overhead_cycles", s.matmul_overhead_cycles, 0, 4096,
+          "array cycles lost between two MultiplyMoving");
   v.count("load_speedup", s.load_speedup, 1, 64,
           "LoadStationary against a matmul of the same size");
   v.count("fill_cycles", s.fill_cycles, 0, 65536,
           "from the first moving column to the first result");
+  v.flag("sparse_weights", s.sparse_weights, "stationary weights may be compressed");
   v.flag("background_transpose", s.background_transpose, "PE transposes hide behind matmuls");
 }
 
@@ -100,7 +103,9 @@ void describe(V& v, SyncSpec& s) {
 template <class V>
 void describe(V& v, DmaSpec& s) {
   v.count("engines", s.engines, 1, 1024, "DMA engines per core");
-  v.count("queues_per_engine", s.queues_per_engine, 1, 1024, "rings per engine");
+  v.count("queues_per_engine", s.queues_per_engine, 1, 64, "rings per engine");
+  v.count("priority_classes", s.priority_classes, 1, 4,
+          "classes of strict priority; 1: all rings are served round robin");
   v.positive("bus_rate", s.bus_rate, "raw rate of one engine");
   v.positive("plateau_rate", s.plateau_rate, "achievable rate of one engine with 4 KiB packets");
   v.positive("packet", s.packet, "arbitration granule of compute traffic");

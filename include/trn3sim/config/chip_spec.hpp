@@ -31,8 +31,10 @@ struct TensorSpec {
   std::array<double, base::kDTypes> macs_per_pe_cycle{};
   std::int64_t moving_max = 0;          // columns of one MultiplyMoving
   std::int64_t min_interval_cycles = 0; // shortest MultiplyMoving-to-MultiplyMoving interval
+  std::int64_t matmul_overhead_cycles = 0; // array cycles lost between two MultiplyMoving
   std::int64_t load_speedup = 0;        // LoadStationary is this much faster than a matmul
   std::int64_t fill_cycles = 0;         // from first moving column to first result
+  bool sparse_weights = false;          // stationary weights of 16-bit formats may be compressed
   bool background_transpose = false;    // v4: PE transposes hide behind matmuls
 };
 
@@ -70,6 +72,7 @@ struct SyncSpec {
 struct DmaSpec {
   std::int64_t engines = 0;           // per core
   std::int64_t queues_per_engine = 0; // rings
+  std::int64_t priority_classes = 1;  // served strictly in order; 1: round robin only
   Rate bus_rate;                      // raw rate of one engine
   Rate plateau_rate;                  // documented achievable rate of one engine (4 KiB packets)
   Bytes packet;                       // arbitration granule

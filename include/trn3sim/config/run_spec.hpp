@@ -23,6 +23,12 @@ struct CompileSpec {
   bool fast_exponential = true; // v4 VectorE `exponential` in attention where the chip has it
 };
 
+// Formats of the matrix products; docs/precision.md. An explicit dtype of an op beats them.
+struct PrecisionSpec {
+  std::string matmul = "trace";   // what the trace says, or a format
+  std::string sparsity = "none";  // of weights: "4:16" keeps 4 of each 16 values
+};
+
 // One number of the configuration that no source gives.
 struct AssumedNumber {
   std::string path;    // "chip.on_chip.stack_link"
@@ -33,6 +39,7 @@ struct AssumedNumber {
 struct RunSpec {
   SystemSpec system;
   CompileSpec compile;
+  PrecisionSpec precision;
   std::uint64_t seed = 1;
   std::vector<std::int64_t> detailed_chips;  // ascending; their cores run every instruction
   bool fast_forward = true;    // sleep through loops that repeat exactly; false: simulate everything
@@ -50,12 +57,15 @@ struct RunSpec {
 //
 // `config` resolves as given, then in each directory of TRN3SIM_CONFIG_PATH (colon-separated), then
 // in the installed or source `configs/`. Overrides are "dotted.path=value" with the roots `chip`,
-// `fabric`, `name`, `compile`, `run`. Throws base::UserError with all problems at once.
+// `fabric`, `name`, `compile`, `precision`, `run`. Throws base::UserError with all problems at once.
 RunSpec load_run(const std::string& config, const std::vector<std::string>& overrides);
 
 // Chooses the chips that run in full detail: all, or those of `chips`. Throws base::UserError for
 // chips that the system does not have.
 void choose_detailed_chips(RunSpec& run, bool all, std::vector<std::int64_t> chips);
+
+// The paths among `overrides` that no model reads, in their order: changing them changes no number.
+std::vector<std::string> overrides_without_effect(const std::vector<std::string>& overrides);
 
 // Resolves a trace name: as given, then `traces/` and the directory itself under each config
 // directory. Throws base::UserError that lists where it looked.

@@ -22,6 +22,11 @@ inline constexpr std::int64_t kTorusDimensionsMax = 6;
 inline constexpr std::int64_t kGraphItemsMax = 1'000'000;  // links or switches written out
 inline constexpr std::array<std::string_view, 3> kCompileLevels = {"stock", "tuned", "ideal"};
 
+inline constexpr std::array<std::string_view, 7> kMatmulFormats = {"trace", "bf16",  "fp16", "fp8",
+                                                                   "mxfp8", "mxfp4", "fp32"};
+inline constexpr std::array<std::string_view, 8> kSparsities = {"none", "4:16", "4:12", "4:8",
+                                                                "2:8",  "2:4",  "1:4",  "1:2"};
+
 // Sets the switches to those of `spec.level`, which must be one of kCompileLevels.
 inline void apply_level(CompileSpec& spec) {
   const bool on = spec.level != "stock";
@@ -46,7 +51,7 @@ void describe(V& v, SwitchSpec& s) {
 template <class V>
 void describe(V& v, GraphLinkSpec& s) {
   v.text("from", s.from, "\"chip0\", \"chip1\", ... or the name of a switch");
-  v.text("to", s.to, "likewise");
+  v.text("to", s.to, "\"chip0\", \"chip1\", ... or the name of a switch");
   describe(v, s.link);
   v.option_flag("one_way", s.one_way, "only from `from` to `to`; otherwise both directions");
 }
@@ -118,6 +123,12 @@ void describe(V& v, CompileSpec& s) {
   v.option_flag("fast_exponential", s.fast_exponential, "VectorE `exponential` in attention");
 }
 
+template <class V>
+void describe(V& v, PrecisionSpec& s) {
+  v.option_choice("matmul", s.matmul, kMatmulFormats, "format of matrix products");
+  v.option_choice("sparsity", s.sparsity, kSparsities, "values kept of each block of a weight");
+}
+
 // The options of a run that are no part of the machine.
 struct RunOptions {
   std::uint64_t seed = 1;
@@ -137,6 +148,7 @@ struct SystemFile {
   std::string name;
   FabricSpec fabric;
   CompileSpec compile;
+  PrecisionSpec precision;
   RunOptions run;
 };
 
@@ -145,7 +157,17 @@ void describe(V& v, SystemFile& s) {
   v.text("name", s.name, "name in reports");
   v.section("fabric", s.fabric, "links between the chips");
   v.optional_section("compile", s.compile, true, "compilation switches");
+  v.optional_section("precision", s.precision, true, "formats of matrix products");
   v.optional_section("run", s.run, true, "run options");
+}
+
+// What a system file that gives this run would hold.
+inline SystemFile system_file(const RunSpec& run) {
+  return {run.system.name,
+          run.system.fabric,
+          run.compile,
+          run.precision,
+          {run.seed, run.shuffle, run.fast_forward}};
 }
 
 }  // namespace trn3sim::config

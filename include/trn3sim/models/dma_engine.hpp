@@ -7,7 +7,8 @@
 // piece of a longer row. It occupies the engine for bytes / bus_rate plus an overhead per
 // descriptor, chosen so that full packets reach plateau_rate. Rings are in order: a part starts
 // `issue_interval` after the start of the part before it at the earliest, and after that part's
-// semaphore write (`completion`). Rings are served round robin, switched at packet boundaries. At
+// semaphore write (`completion`). Rings are served round robin, switched at packet boundaries;
+// deferred rings only when no other can start a packet. At
 // most `outstanding` descriptors wait for the memory. Sources: Neuron documentation, "NKI DMA
 // overview" and "NKI DMA bandwidth guide".
 #pragma once
@@ -45,6 +46,8 @@ class DmaEngine {
   explicit DmaEngine(const config::DmaSpec& spec, std::int32_t extra_queues = 0);
   void reset();
 
+  // Which rings (1 << queue) are deferred.
+  void defer(std::uint64_t rings) { deferred_ = rings; }
   // Appends to ring `queue`; parts of one ring come in ascending `eligible`.
   void enqueue(std::int32_t queue, const DmaPart& part);
   // Earliest time at which a packet can start; kTimeMax if all rings are empty.
@@ -76,6 +79,7 @@ class DmaEngine {
   [[nodiscard]] base::Time packet_time(std::int64_t bytes, std::int64_t descriptors, bool write,
                                        bool accumulate);
   [[nodiscard]] std::uint32_t next_ring(base::Time now) const;
+  [[nodiscard]] std::uint64_t due_of(std::uint64_t rings, base::Time now) const;
   void update_gate(Ring& ring) const;
   void update_next();
 
@@ -83,6 +87,7 @@ class DmaEngine {
   base::Time overhead_;
   std::vector<Ring> rings_;
   std::uint64_t occupied_ = 0;  // rings with parts
+  std::uint64_t deferred_ = 0;
   std::uint32_t turn_ = 0;      // next ring to look at
   std::vector<InFlight> in_flight_;
   std::size_t in_flight_head_ = 0;

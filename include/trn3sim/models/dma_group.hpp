@@ -70,6 +70,9 @@ class DmaGroup {
   // its share of it.
   void load(std::int32_t job, const TileProgram& program, std::int32_t first_core,
             std::int64_t address);
+  // Serves the transfers of `job` after those of others, where DMA has priority classes. They are on
+  // rings of their own: jobs of one core alternate between two sets.
+  void defer(std::int32_t job, bool deferred);
   // `trigger.at` must not lie before what advance() and run_ahead() have done.
   void post(const DmaTrigger& trigger);
   // Starts at `now`, which must not lie before the last advance().
@@ -84,10 +87,6 @@ class DmaGroup {
   [[nodiscard]] bool idle() const { return next() == base::kTimeMax; }
 
   [[nodiscard]] base::Time busy() const;  // summed over the engines
-  // Time of the first byte of each operand of a job, kTimeMax if never touched.
-  [[nodiscard]] const std::vector<base::Time>& first_touch(std::int32_t job = 0) const {
-    return jobs_[static_cast<std::size_t>(job)].first_touch;
-  }
 
  private:
   struct Job {
@@ -95,7 +94,6 @@ class DmaGroup {
     std::int32_t first_core = 0;
     std::vector<std::int64_t> base;    // address of each operand
     std::vector<std::int64_t> cursor;  // core x operands + operand: offset in the operand
-    std::vector<base::Time> first_touch;
   };
   struct Live {
     std::int32_t job, core, transfer, parts;
@@ -117,13 +115,14 @@ class DmaGroup {
   void activate_until(base::Time now);
   void activate(const DmaTrigger& trigger);
   [[nodiscard]] std::int32_t take_live(const Live& live);
-  void touch(const DmaPacket& packet, base::Time now);
   void move_packet(std::size_t engine, base::Time now, Memory& memory);
   void finish_part(std::int32_t live, base::Time at);
 
   const config::ChipSpec* chip_;
   std::int32_t per_core_;
-  std::int32_t foreign_queues_;
+  std::int32_t queues_;          // of a set; jobs with odd numbers use the second
+  std::int32_t sets_;            // 1 or 2
+  std::int32_t foreign_queues_;  // after the sets
   std::vector<Job> jobs_;
   std::vector<DmaEngine> engines_;          // core x engines per core + engine
   std::vector<base::Time> next_;            // by engine: DmaEngine::next(); padded with kTimeMax

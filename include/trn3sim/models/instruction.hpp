@@ -53,6 +53,7 @@ struct Instruction {
   std::int32_t elements = 0;              // per partition (free size); columns of a MultiplyMoving
   std::int16_t rows = 0;                  // partitions used (contraction rows for TensorE)
   std::int16_t columns = 0;               // stationary columns (output partitions)
+  std::int8_t sparsity = 1;               // contraction rows per stored value of the stationary operand
   std::int32_t dma = -1;                  // index into TileProgram::transfers
   std::array<SemaphoreWait, 3> waits{};
   std::array<SemaphoreSignal, 2> signals{};
@@ -74,6 +75,7 @@ struct DmaTransfer {
   std::int32_t operand = 0;       // index into TileProgram::operands
   std::int32_t rows = 0;          // descriptors
   std::int32_t row_bytes = 0;     // bytes of one descriptor
+  std::int32_t scale_bytes = 0;   // of all rows: MX block scales
   std::int16_t queue = 0;         // ring, 0 .. queues_per_engine-1
   bool accumulate = false;        // read-add-write
   std::array<SemaphoreSignal, 2> signals{};  // on completion, to the streams of the same core

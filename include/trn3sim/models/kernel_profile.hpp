@@ -18,18 +18,31 @@ struct ProfilePoint {
   base::Time duration;
 };
 
+// Loads of weights that a kernel's cores can do before it starts, in the shadow of another kernel,
+// as far as its buffers go.
+struct AheadLoads {
+  base::Bytes bytes;                          // of all cores of the stack; 0: no loads worth it
+  base::Time duration;                        // with nothing else on the stack
+  base::Time saves;                           // the kernel is that much shorter once they are done
+  std::int64_t sbuf_bytes_per_partition = 0;  // that they fill, on the fullest core
+};
+
 struct KernelProfile {
   base::Time duration;                    // with nothing else on the stack
   std::vector<ProfilePoint> curve;        // ascending served rate; the last is the unlimited point
   base::Time lead_in;                     // start until the first compute instruction runs
-  base::Time weight_lead_in;              // part of lead_in that loads weights (prefetchable)
   base::Time drain;                       // last compute instruction until the end
   base::Time compute_active;              // time with at least one compute engine of the cores busy
   base::Time tensor_ideal;                // executed MACs at the array's peak for their format
   std::array<base::Time, kEngines> engine_busy{};  // mean over the cores
   base::Time dma_busy;                    // mean over DMA engines
   EventCounts counts;                     // of all cores of the stack
-  std::int64_t instructions = 0;          // simulated on the bench, all points
+  // With `copies` of the kernel side by side, on all cores of the stack; 0: one takes them all.
+  std::int64_t copies = 0;
+  base::Time shared;
+  AheadLoads ahead;
+  std::int64_t sbuf_bytes_per_partition = 0;  // that the kernel takes
+  std::int64_t instructions = 0;              // simulated on the bench, all points
 
   // Duration when `served` bytes per second are granted: interpolated in 1/rate, extrapolated below
   // the lowest point by bytes/rate scaling.
@@ -37,5 +50,8 @@ struct KernelProfile {
   // The rate above which more does not help (the curve's knee), 0 if the kernel moves no data.
   [[nodiscard]] base::Rate demand() const;
 };
+
+// The loads ahead as work of their own on a stack.
+KernelProfile ahead_profile(const AheadLoads& ahead);
 
 }  // namespace trn3sim::models

@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sharing of one HBM stack and its DMA engines between running kernels and flows. Bandwidth is
-// granted max-min fair (water-filling), in bytes of the cheapest traffic per second. A kernel whose
-// bytes cost DMA or HBM more gets less data out of its grant, by its weight. A kernel's speed is 1 / profile.at(data rate); its remaining work is a 64-bit fixed-point share of the whole kernel, settled only when a grant
-// changes. Not modelled here: order of requests inside the stack (the bench did that).
+// Sharing of one HBM stack and the DMA engines of its cores between running kernels and flows.
+// Bandwidth is granted max-min fair (water-filling), in bytes of the cheapest traffic per second:
+// first the engines of each rank to what that rank runs, then the stack to all. A kernel whose
+// bytes cost DMA or HBM more gets less data out of its grant, by its weights. A kernel's speed is
+// 1 / profile.at(data rate); its remaining work is a 64-bit fixed-point share of the whole kernel,
+// settled only when a grant changes. Not modelled here: order of requests inside the stack (the
+// bench did that).
 #pragma once
 
 #include <cstdint>
@@ -22,18 +25,31 @@ namespace trn3sim::models {
 // does not depend on the order of equal demands.
 std::vector<base::Rate> water_fill(base::Rate capacity, const std::vector<base::Rate>& demands);
 
+// Who moves data on a stack: group `group` of DMA engines, at these costs.
+struct Claim {
+  std::int32_t group = 0;  // of the rank, 0 for the first on the stack
+  ByteWeights weights;
+};
+
 class ShareModel {
  public:
+  static constexpr std::int64_t kWholeKernel = std::int64_t{1} << 50;
   using Handle = std::int32_t;
 
-  explicit ShareModel(base::Rate capacity) : capacity_(capacity) {}
+  // `engines`: what the DMA engines of one group move, 0 if that is no limit of its own.
+  explicit ShareModel(base::Rate capacity, base::Rate engines = base::Rate(0))
+      : capacity_(capacity), engines_(engines) {}
 
   // A kernel starts now; `hidden` of its uncontended duration is already done (prefetched).
-  // `weight`: see models::ShareWeights, in 1/kUnitWeight.
   Handle add_kernel(base::Time now, const KernelProfile& profile, base::Time hidden,
-                    std::int64_t weight = kUnitWeight);
+                    const Claim& claim = {});
+  // Loads that get what the others leave on average, and at least 1/64 of the capacity: others are
+  // never so dense that nothing passes between their bursts.
+  Handle add_deferred(base::Time now, const KernelProfile& profile, std::int32_t group = 0);
+  // Removes a kernel before its end. Returns the share of it that was done, in 1/kWholeKernel.
+  std::int64_t withdraw(base::Time now, Handle kernel);
   // A flow that wants `demand` until it is removed.
-  Handle add_flow(base::Time now, base::Rate demand);
+  Handle add_flow(base::Time now, base::Rate demand, std::int32_t group = 0);
   void remove_flow(base::Time now, Handle flow);
 
   // Earliest end of a running kernel under the current grants; kTimeMax if none runs.
@@ -52,20 +68,25 @@ class ShareModel {
  private:
   struct Entry {
     const KernelProfile* profile = nullptr;  // nullptr: flow
-    base::Rate demand, grant;  // kernels: of data times the weight
-    std::int64_t weight = kUnitWeight;
-    base::Time full;        // duration of the whole kernel at the current grant
-    std::int64_t work = 0;  // remaining, in units of 2^-50 of the kernel
-    bool used = false;
+    Claim claim;
+    base::Rate demand, grant;  // of the stack: data times the weight
+    base::Time full;           // duration of the whole kernel at the current grant
+    std::int64_t work = 0;     // remaining, in units of 2^-50 of the kernel
+    bool used = false, deferred = false;
   };
+  // What entries of one kind want of one resource and get.
+  struct Division;
   Handle take_slot();
+  void remove(Handle handle);
   void settle(base::Time now);
   void reallocate();
-  static std::int64_t taken(const Entry& entry, base::Rate grant);
-  void lend_unused(std::vector<base::Rate>& grants) const;
+  [[nodiscard]] bool fits() const;
+  void divide();
+  void divide_engines(std::vector<base::Rate>& wishes) const;
+  void grant(Entry& entry, base::Rate rate);
   [[nodiscard]] base::Time end_of(const Entry& entry) const;
 
-  base::Rate capacity_;
+  base::Rate capacity_, engines_;
   std::vector<Entry> entries_;
   std::vector<Handle> free_;
   base::Time settled_;

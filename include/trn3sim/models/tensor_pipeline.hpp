@@ -20,9 +20,12 @@ class TensorPipeline {
  public:
   TensorPipeline() = default;
   // `fill_cycles`: from the end of a pass until its last result is in PSUM.
-  // `background_transpose`: PE transposes use the load path instead of the array.
-  TensorPipeline(std::int64_t fill_cycles, bool background_transpose)
-      : fill_(fill_cycles), background_transpose_(background_transpose) {}
+  // `overhead_cycles`: array cycles lost after each MultiplyMoving; its results do not wait for
+  // them. `background_transpose`: PE transposes use the load path instead of the array.
+  TensorPipeline(std::int64_t fill_cycles, std::int64_t overhead_cycles, bool background_transpose)
+      : fill_(fill_cycles),
+        overhead_(overhead_cycles),
+        background_transpose_(background_transpose) {}
 
   void reset() { issued_ = array_free_ = load_free_ = weights_ready_ = 0; }
 
@@ -45,12 +48,12 @@ class TensorPipeline {
       return {issued_, load_free_, load_free_ + fill_, false};
     }
     issued_ = std::max({order, array_free_, weights_ready_});
-    array_free_ = issued_ + cycles;
-    return {issued_, array_free_, array_free_ + fill_, true};
+    array_free_ = issued_ + cycles + (op == Opcode::MultiplyMoving ? overhead_ : 0);
+    return {issued_, array_free_, issued_ + cycles + fill_, true};
   }
 
  private:
-  std::int64_t fill_ = 0;
+  std::int64_t fill_ = 0, overhead_ = 0;
   bool background_transpose_ = false;
   std::int64_t issued_ = 0;  // start of the instruction before
   std::int64_t array_free_ = 0, load_free_ = 0, weights_ready_ = 0;

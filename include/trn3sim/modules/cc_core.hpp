@@ -64,7 +64,7 @@ struct TransferCounts {
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, dma_bytes = 0;
 };
 
-class CcCore : public sc_core::sc_module, public MessageSink {
+class CcCore : public sc_core::sc_module, public MessageSink, public MessageSource {
  public:
   using SC_CURRENT_USER_MODULE = CcCore;
   CcCore(const sc_core::sc_module_name& name, std::int64_t rank, const CcNetwork& network,
@@ -78,10 +78,18 @@ class CcCore : public sc_core::sc_module, public MessageSink {
   // Waits for the next message of `peer` with `tag`.
   void receive(std::int32_t queue, std::int64_t peer, std::int64_t tag);
   void delivered(const Message& message) override;
+  // What the stack grants the running collective for each byte of a message.
+  [[nodiscard]] base::Rate rate(const Message& message) const override;
 
   // Sequence number that the next collective of a set gets.
   [[nodiscard]] std::int64_t next_sequence(std::int32_t set) const {
     return next_sequence_[static_cast<std::size_t>(set)];
+  }
+  // A host or HBM memory operation of the rank: bytes that its stack reads and writes.
+  void count_memory(std::int64_t read, std::int64_t written) {
+    counts_.hbm_read_bytes += read;
+    counts_.hbm_write_bytes += written;
+    counts_.dma_bytes += read + written;
   }
   [[nodiscard]] const TransferCounts& counts() const { return counts_; }
   // State relative to now. False if a collective of a set outside `sets` is running or messages
@@ -135,9 +143,8 @@ class CcCore : public sc_core::sc_module, public MessageSink {
   [[nodiscard]] const StackPort& port() const {
     return network_.ports[static_cast<std::size_t>(rank_)];
   }
-  [[nodiscard]] const topology::Route& route_of(const Active& active, std::int32_t set,
-                                                std::int64_t index, std::int64_t& to_rank) const;
-  [[nodiscard]] std::int64_t touches(const Active& active, std::int64_t index) const;
+  [[nodiscard]] compile::Hop hop_of(const Active& active, std::int32_t set,
+                                    std::int64_t index) const;
 
   std::int64_t rank_;
   const CcNetwork& network_;

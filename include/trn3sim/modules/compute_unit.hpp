@@ -4,6 +4,7 @@
 // The cores of one rank, as its issue logic sees them: they run one kernel at a time.
 #pragma once
 
+#include "trn3sim/base/state_hash.hpp"
 #include "trn3sim/models/engine_stream.hpp"
 #include "trn3sim/models/kernel_profile.hpp"
 #include "trn3sim/models/share_weights.hpp"
@@ -19,20 +20,23 @@ class PlayerEnd {
 // A kernel to run on each stack of the rank; references must outlive the run.
 struct KernelWork {
   const models::KernelProfile* profile = nullptr;
+  const models::KernelProfile* loads = nullptr;  // ahead; nullptr: none worth it
+  bool deferred = false;                         // the loads wait for other traffic
   const models::TileProgram* program =
       nullptr;  // kept on detailed chips only; nullptr: opaque work
-  std::int64_t weight = models::kUnitWeight;  // on a stack's share
+  models::ByteWeights weights;  // on a stack's share
 };
 
 class ComputeUnit {
  public:
   virtual ~ComputeUnit() = default;
-  // Starts a kernel now. `hidden` of it has been done in the shadow of its predecessor, unless the
-  // unit prefetches by itself.
+  // Starts a kernel now. `hidden` of it has been done in the shadow of its predecessor, besides what
+  // prefetch() brought.
   virtual void play(const KernelWork& work, base::Time hidden) = 0;
-  // Whether prefetch() is wanted: `next` will be played after the kernel that has just started.
-  [[nodiscard]] virtual bool prefetches() const { return false; }
-  virtual void prefetch(const KernelWork& /*next*/, models::Ahead /*ahead*/) {}
+  // Begins loads of `next`, which is played after the kernel that has just started.
+  virtual void prefetch(const KernelWork& next, models::Ahead ahead) = 0;
+  // State, for the detection of repetition.
+  virtual void fingerprint(base::StateHash& hash) const = 0;
 };
 
 }  // namespace trn3sim::modules

@@ -40,6 +40,7 @@ class Dma : public sc_core::sc_module {
   void post(const std::vector<models::DmaTrigger>& triggers);
   // Starts a foreign transfer now.
   void inject(const models::ForeignTransfer& transfer);
+  void defer(std::int32_t job, bool deferred) { group_.defer(job, deferred); }
   [[nodiscard]] const models::DmaGroup& group() const { return group_; }
 
  private:

@@ -23,11 +23,17 @@ class KernelEnd {
 class HbmShare : public sc_core::sc_module {
  public:
   using SC_CURRENT_USER_MODULE = HbmShare;
-  HbmShare(const sc_core::sc_module_name& name, base::Rate capacity, const Context& context);
+  // `engines`: see models::ShareModel.
+  HbmShare(const sc_core::sc_module_name& name, base::Rate capacity, base::Rate engines,
+           const Context& context);
 
-  void start_kernel(const models::KernelProfile& profile, base::Time hidden, std::int64_t weight,
-                    KernelEnd& end);
-  models::ShareModel::Handle open_flow(base::Rate demand);
+  models::ShareModel::Handle start_kernel(const models::KernelProfile& profile, base::Time hidden,
+                                          const models::Claim& claim, KernelEnd& end);
+  models::ShareModel::Handle start_deferred(const models::KernelProfile& profile,
+                                            std::int32_t group, KernelEnd& end);
+  // Stops a kernel that has not ended. Returns the share done, in 1/ShareModel::kWholeKernel.
+  std::int64_t withdraw(models::ShareModel::Handle kernel);
+  models::ShareModel::Handle open_flow(base::Rate demand, std::int32_t group);
   void close_flow(models::ShareModel::Handle flow);
   [[nodiscard]] base::Rate granted(models::ShareModel::Handle flow) const {
     return model_.granted(flow);
@@ -38,6 +44,7 @@ class HbmShare : public sc_core::sc_module {
   void shift(base::Time delta) { model_.shift(delta); }
 
  private:
+  models::ShareModel::Handle started(models::ShareModel::Handle handle, KernelEnd& end);
   void step();
   void arm();
 

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cores of one rank in profiled mode: plays one kernel at a time on the stacks of the rank. A
-// kernel on several stacks ends when its part on every stack has.
+// kernel on several stacks ends when its part on every stack has. Loads ahead are work of their own
+// on each stack, beside the running kernel; the next kernel is shorter by the share of them that is
+// done when it starts.
 #pragma once
 
 #include <systemc>
@@ -15,21 +17,36 @@ namespace trn3sim::modules {
 
 class KernelPlayer : public sc_core::sc_module, public ComputeUnit, public KernelEnd {
  public:
-  KernelPlayer(const sc_core::sc_module_name& name, std::vector<HbmShare*> shares, PlayerEnd& end)
-      : sc_module(name), shares_(std::move(shares)), end_(end) {}
+  // `group`: of the rank's DMA engines on each stack.
+  KernelPlayer(const sc_core::sc_module_name& name, std::vector<HbmShare*> shares,
+               std::int32_t group, PlayerEnd& end)
+      : sc_module(name),
+        shares_(std::move(shares)),
+        group_(group),
+        end_(end),
+        loads_(shares_.size()) {}
 
-  void play(const KernelWork& work, base::Time hidden) override {
-    parts_ = shares_.size();
-    for (HbmShare* share : shares_) share->start_kernel(*work.profile, hidden, work.weight, *this);
-  }
+  void play(const KernelWork& work, base::Time hidden) override;
+  void prefetch(const KernelWork& next, models::Ahead ahead) override;
+  void fingerprint(base::StateHash& hash) const override;
   void kernel_part_ended() override {
     if (--parts_ == 0) end_.kernel_ended();
   }
 
  private:
+  // Loads ahead on one stack.
+  struct Loads : public KernelEnd {
+    models::ShareModel::Handle handle = 0;
+    bool running = false;
+    void kernel_part_ended() override { running = false; }
+  };
+
   std::vector<HbmShare*> shares_;
+  std::int32_t group_;
   PlayerEnd& end_;
   std::size_t parts_ = 0;
+  std::vector<Loads> loads_;                      // by stack
+  const models::KernelProfile* ahead_ = nullptr;  // of the kernel that is loaded ahead
 };
 
 }  // namespace trn3sim::modules

@@ -27,6 +27,14 @@ class MessageSink {
   virtual void delivered(const Message& message) = 0;
 };
 
+// Asked for the rate of a message when its first link takes it: by then all flows that open or
+// close at that instant have done so, in whatever order.
+class MessageSource {
+ public:
+  virtual ~MessageSource() = default;
+  [[nodiscard]] virtual base::Rate rate(const Message& message) const = 0;
+};
+
 struct Message {
   const topology::Route* route = nullptr;
   std::uint32_t hop = 0;
@@ -36,11 +44,13 @@ struct Message {
   base::Rate cap;    // what both ends can source and sink; zero: no limit
   base::Time after;  // added to the arrival of the last byte before it is reported
   base::Time tail_in, asked;
+  const MessageSource* source = nullptr;  // may lower `cap`
   MessageSink* sink = nullptr;
   std::int32_t set = 0;       // for the receiver: group set (or -1 point to point), ...
   std::int64_t sequence = 0;  // ... collective of that set, or tag
   std::int64_t from = 0;      // sending rank
   std::int32_t queue = 0;     // of the sender, for its completion
+  std::int64_t touches = 1;   // HBM bytes that the sender's stack moves for each byte
 };
 
 class Fabric;

@@ -36,8 +36,6 @@ struct ClusterRun {
   base::Time dma_busy;                                     // summed over DMA engines
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_activates = 0;
   std::int64_t instructions = 0;
-  // Every operand that DMA touched before the first compute instruction is a weight.
-  bool lead_in_weights_only = false;
 };
 
 class StackCluster : public sc_core::sc_module, public StackTraffic {
@@ -51,9 +49,19 @@ class StackCluster : public sc_core::sc_module, public StackTraffic {
   // Resets every model to its canonical state and loads a program; `served_cap` limits what DMA and
   // HBM together grant (0: no limit); with a limit the HBM stack is replaced by it and its idle
   // latency. The program must outlive the run.
-  void load(const models::TileProgram& program, base::Rate served_cap);
+  // With an `ahead` other than Everything, arm() begins only such loads, until release().
+  void load(const models::TileProgram& program, base::Rate served_cap,
+            models::Ahead ahead = models::Ahead::Everything);
   // Starts the loaded program now. `done` is called once, at its end.
   void arm(std::function<void()> done);
+  // What has been loaded ahead, by the bytes of each core.
+  struct Loaded {
+    std::vector<std::int64_t> bytes;
+    base::Time last;  // end of the last load
+  };
+  [[nodiscard]] Loaded loaded_ahead() const;
+  // Lets the loaded program go on now; the times of its result are since now.
+  void release();
   // Valid after `done`. Throws base::InternalError if the program has not finished (deadlock), with
   // who waits for what.
   [[nodiscard]] ClusterRun result() const;

@@ -22,11 +22,14 @@ class KernelBench {
   KernelBench(const sc_core::sc_module_name& name, const config::ChipSpec& chip,
               modules::Context& context);
 
-  // Runs `program` without a limit, then with limits on the data rate: around its average rate, at
-  // the knee above which more does not help (the last point of the curve) and until interpolation
-  // in 1 / rate errs by less than 1 %, at most 12 points. Throws InternalError for a program that
-  // deadlocks.
-  models::KernelProfile profile(const models::TileProgram& program);
+  // Runs `program` without a limit, then with limits on the data rate: at `least`, around its
+  // average rate, at the knee above which more does not help (the last point of the curve) and
+  // until interpolation in 1 / rate errs by less than 1 %, at most 12 points. Rates below `least`
+  // are never granted, so they are measured only to find the knee. A run begins with weights that have
+  // been loaded ahead, where that can matter; one has copies of the kernel on the other cores. Throws InternalError for a
+  // program that deadlocks.
+  models::KernelProfile profile(const models::TileProgram& program,
+                                base::Rate least = base::Rate(0));
 
   // One run. `served_cap`: see StackCluster::load().
   modules::ClusterRun run(const models::TileProgram& program, base::Rate served_cap);
@@ -34,9 +37,15 @@ class KernelBench {
  private:
   void measure(models::KernelProfile& profile, const models::TileProgram& program,
                base::Rate served);
-  void find_knee(models::KernelProfile& profile, const models::TileProgram& program);
+  void find_knee(models::KernelProfile& profile, const models::TileProgram& program,
+                 double average);
   void refine(models::KernelProfile& profile, const models::TileProgram& program);
-  void add_curve(models::KernelProfile& profile, const models::TileProgram& program);
+  void add_curve(models::KernelProfile& profile, const models::TileProgram& program,
+                 base::Rate least);
+  // Runs as many copies as the stack's cores take.
+  void measure_copies(models::KernelProfile& profile, const models::TileProgram& program);
+  // What the kernel gains if its first weights are there when it starts.
+  models::AheadLoads loads_ahead(const models::TileProgram& program, base::Time duration);
   // What DMA and HBM can grant at most.
   [[nodiscard]] base::Rate limit(std::size_t cores) const;
 

@@ -3,11 +3,13 @@
 //
 // A traced workload: one SPMD program for all ranks. Blocks hold ops in issue order; `call` and
 // `repeat` ops nest them, so a training step of millions of operations is a few dozen lines. All
-// sizes are bytes per rank, counts are elements or FLOP, times are nanoseconds. Format: docs/trace_format.md.
+// sizes are bytes per rank, counts are elements or FLOP, times are nanoseconds. Format:
+// docs/trace_format.md.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -28,9 +30,9 @@ enum class Role : std::uint8_t { Activation, Weight, Gradient };
 // C[m,n] (+)= A[m,k] B[k,n], `batch` times. 2 batch m n k FLOP.
 struct Gemm {
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
-  std::optional<DType> dtype;    // of A and B; explicit beats the run's policy
-  std::optional<DType> out;      // of C; default: as A
-  bool accumulate = false;       // C is read and added to (gradient accumulation)
+  std::optional<DType> dtype;  // of A and B; explicit beats the run's policy
+  std::optional<DType> out;    // of C; default: as A
+  bool accumulate = false;     // C is read and added to (gradient accumulation)
   Role a = Role::Activation, b = Role::Weight;
 };
 
@@ -38,7 +40,7 @@ struct Gemm {
 struct Attention {
   std::int64_t b = 1, heads = 0, kv_heads = 0, sq = 0, skv = 0, d = 0;
   bool causal = false;
-  bool backward = false;         // dQ, dK, dV with the scores recomputed
+  bool backward = false;  // dQ, dK, dV with the scores recomputed
   std::optional<DType> dtype;
 };
 
@@ -46,13 +48,20 @@ struct Attention {
 // derived from the function's operands and dtype.
 struct Vec {
   std::string fn;
-  std::int64_t elems = 0;        // output elements (input, if nothing is written)
+  std::int64_t elems = 0;  // output elements (input, if nothing is written)
   std::optional<std::int64_t> rd, wr;
   std::optional<DType> dtype;
-  std::int32_t fuse = -1;        // index of the gemm in this block whose epilogue it is, or -1
+  std::int32_t fuse = -1;  // index of the gemm in this block whose epilogue it is, or -1
 };
 
-enum class CollectiveKind : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, Barrier };
+enum class CollectiveKind : std::uint8_t {
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  Broadcast,
+  Barrier
+};
 
 // "all_reduce", "all_gather", ...: the names of the file.
 std::string_view collective_name(CollectiveKind kind);
@@ -62,9 +71,9 @@ std::string_view collective_name(CollectiveKind kind);
 struct Collective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   std::string group;
-  std::vector<int> axes;         // of the mesh, ascending
+  std::vector<int> axes;  // of the mesh, ascending
   std::int64_t in = 0, out = 0;
-  std::optional<DType> dtype;    // of the reduction
+  std::optional<DType> dtype;  // of the reduction
 };
 
 // Point to point along an axis: peer is the rank whose coordinate on `axis` is ours + `offset`
@@ -85,40 +94,51 @@ struct Memory {
   std::int64_t bytes = 0;
 };
 
-struct Delay { std::int64_t ns = 0; };
+struct Delay {
+  std::int64_t ns = 0;
+};
 
 // Imported work without a shape: the larger of flop/peak and bytes/served rate, and at least ns.
-struct Opaque { std::int64_t flop = 0, bytes = 0, ns = 0; std::optional<DType> dtype; };
+struct Opaque {
+  std::int64_t flop = 0, bytes = 0, ns = 0;
+  std::optional<DType> dtype;
+};
 
-struct Call { std::int32_t block = -1; };
+struct Call {
+  std::int32_t block = -1;
+};
 
 // `times` iterations; iteration i starts when iteration i-1's `out` ops are done.
-struct Repeat { std::int32_t block = -1; std::int64_t times = 1; };
+struct Repeat {
+  std::int32_t block = -1;
+  std::int64_t times = 1;
+};
 
-using Body = std::variant<Gemm, Attention, Vec, Collective, PointToPoint, Memory, Delay, Opaque, Call, Repeat>;
+using Body = std::variant<Gemm, Attention, Vec, Collective, PointToPoint, Memory, Delay, Opaque,
+                          Call, Repeat>;
 
 struct Op {
   std::string id;
   Body body;
-  std::vector<std::int32_t> deps;   // indices of earlier ops of the block, or kEntry
-  std::int64_t alloc = 0, free = 0; // HBM bytes that live from here / end here (activations)
-  bool recompute = false;           // counts for HFU, not for MFU
+  std::vector<std::int32_t> deps;    // indices of earlier ops of the block, or kEntry
+  std::int64_t alloc = 0, free = 0;  // HBM bytes that live from here / end here (activations)
+  bool recompute = false;            // counts for HFU, not for MFU
   std::vector<std::pair<int, std::int64_t>> when;  // mesh axis, coordinate: runs only there
   std::uint32_t line = 0;
 };
 
 struct Block {
   std::string id;
-  std::string phase;               // "forward" | "backward" | "optimizer" | ""; inherited by calls
+  std::string phase;  // "forward" | "backward" | "optimizer" | ""; inherited by calls
   std::vector<Op> ops;
-  std::vector<std::int32_t> out;   // ops whose completion completes the block (all if empty)
+  std::vector<std::int32_t> out;  // ops whose completion completes the block (all if empty)
   std::uint32_t line = 0;
 };
 
 struct MemoryEntry {
-  std::string kind;                // "weights" | "grads" | "optimizer" | other
+  std::string kind;  // "weights" | "grads" | "optimizer" | other
   std::int64_t bytes = 0;
-  std::string live = "always";     // always | step | optimizer
+  std::string live = "always";  // always | step | optimizer
 };
 
 struct Header {
@@ -133,7 +153,7 @@ struct Header {
 // Block 0 is the implicit top level.
 struct Program {
   std::filesystem::path file;
-  std::string content_sha256;      // of the decompressed text, hex
+  std::string content_sha256;  // of the decompressed text, hex
   Header header;
   std::vector<Block> blocks;
 };
@@ -145,10 +165,10 @@ Program read(const std::filesystem::path& file);
 
 // Totals of one rank (the rank given; `when` conditions apply), loops multiplied out.
 struct PhaseTotals {
-  std::string phase;               // "" = outside any phase
+  std::string phase;  // "" = outside any phase
   std::int64_t ops = 0;
-  double model_flop = 0;           // full attention, without recompute
-  double model_flop_causal = 0;    // causal attention counted as half
+  double model_flop = 0;         // full attention, without recompute
+  double model_flop_causal = 0;  // causal attention counted as half
   double recompute_flop = 0;
 };
 struct GroupTotals {
@@ -157,7 +177,7 @@ struct GroupTotals {
   std::string phase;
 };
 struct Totals {
-  std::int64_t ops = 0;            // leaf ops executed by the rank
+  std::int64_t ops = 0;  // leaf ops executed by the rank
   double model_flop = 0, model_flop_causal = 0, recompute_flop = 0;
   std::int64_t activation_peak_bytes = 0;
   std::vector<PhaseTotals> phases;
@@ -166,14 +186,19 @@ struct Totals {
 };
 Totals scan(const Program& program, std::int64_t rank);
 
-// FLOP of one op: model work with full attention, and with causal attention as half. Gemms, attention
-// (forward 2, backward 4 products of the scores' size) and opaque work count; vector work does not,
-// nor does an op marked `recompute`.
+// FLOP of one op: model work with full attention, and with causal attention as half. Gemms,
+// attention (forward 2, backward 4 products of the scores' size) and opaque work count; vector work
+// does not, nor does an op marked `recompute`.
 double flop_full(const Op& op);
 double flop_causal(const Op& op);
 // Work done again: all of an op marked `recompute`, and the scores of an attention backward pass
 // (1 product, full attention).
 double flop_recompute(const Op& op);
+
+// Sum of `cost(block, op)` over the leaf ops of a rank, loops multiplied out; each block is summed
+// once. A negative rank stands for the ops of all ranks.
+double sum_over_ops(const Program& program, std::int64_t rank,
+                    const std::function<double(std::int32_t block, std::int32_t op)>& cost);
 
 // Peak HBM bytes of a rank: header entries plus live activations.
 std::int64_t peak_memory_bytes(const Program& program, std::int64_t rank);
@@ -181,8 +206,8 @@ std::int64_t peak_memory_bytes(const Program& program, std::int64_t rank);
 // A vector function known to the format.
 struct VecFunction {
   std::string_view name;
-  int inputs = 1;    // tensors of `elems` read from HBM when it runs alone
-  int outputs = 1;   // tensors of `elems` written
+  int inputs = 1;   // tensors of `elems` read from HBM when it runs alone
+  int outputs = 1;  // tensors of `elems` written
   int flop_per_element = 1;
 };
 // nullptr if unknown.
@@ -195,15 +220,20 @@ class Cursor {
   enum class Event : std::uint8_t { Op, Enter, Leave, End };
   struct Step {
     Event event = Event::End;
-    std::int32_t block = -1;   // block of the op (Op), or block entered/left
-    std::int32_t op = -1;      // index in its block (Op); of the call/repeat op (Enter/Leave: in the parent)
+    std::int32_t block = -1;  // block of the op (Op), or block entered/left
+    std::int32_t op =
+        -1;  // index in its block (Op); of the call/repeat op (Enter/Leave: in the parent)
     std::int64_t iteration = 0;  // of the block entered or left
   };
   Cursor(const Program& program, std::int64_t rank);
   Step next();
 
  private:
-  struct Frame { std::int32_t block; std::int32_t position; std::int64_t iteration; };
+  struct Frame {
+    std::int32_t block;
+    std::int32_t position;
+    std::int64_t iteration;
+  };
   [[nodiscard]] bool runs_here(const Op& op) const;
   const Program* program_;
   std::int64_t rank_;

@@ -17,8 +17,7 @@
 // SBUF for all its blocks if they fit, else they stream by chunk for every block.
 #include <algorithm>
 
-#include "trn3sim/base/error.hpp"
-
+#include "compile/kernel/attention_backward_plan.hpp"
 #include "compile/kernel/attention_plan.hpp"
 #include "compile/kernel/kernels.hpp"
 #include "compile/kernel/program_builder.hpp"
@@ -34,82 +33,15 @@ using models::Instruction;
 using models::Opcode;
 using models::Space;
 
+using Item = BackwardItem;
+using Load = BackwardLoad;
+
 constexpr std::int64_t kLanes = 128;
 constexpr std::int64_t kAhead = 2;
 constexpr std::int64_t kAddLag = 2;  // tiles between dS and the addition of dQ on VectorE
 constexpr std::int64_t kStoreLag = 4;
-constexpr std::int64_t kQueryRing = 3;  // query chunks, if they stream
-constexpr std::int64_t kKeyRing = 4;    // key blocks
-constexpr std::int64_t kResults = 4;    // SBUF buffers of finished dQ tiles
 enum Queue : std::int16_t { kQueryQueue, kKeyQueue, kQueryStoreQueue, kKeyStoreQueue };
 enum OperandIndex : std::int32_t { kQ, kK, kV, kO, kDo, kStats, kDq, kDk, kDv };
-
-struct Item {
-  std::int64_t rows = 0, width = 0;
-  bool masked = false;
-  bool wait_query = false;      // first use of a query chunk of this head
-  std::int64_t free_query = 0;  // query chunks that are dead after this item
-  bool first_block = false;     // dQ starts
-  bool query_done = false;      // dQ is complete
-  bool wait_keys = false;
-  bool begin = false, end = false;            // of a block of keys: dV and dK start, are complete
-  bool add_keys = false, store_keys = false;  // heads of a group: add to earlier, last of the group
-  std::int64_t block = 0;                     // keys of the block
-  bool operator==(const Item&) const = default;
-};
-
-// A load on the way of a head: a block of keys, or a chunk of queries.
-struct Load {
-  std::int64_t keys = 0, queries = 0;
-  bool outputs = false;  // with O and the statistics
-  bool operator==(const Load&) const = default;
-};
-
-struct BackwardPlan {
-  std::int64_t block = 512;     // keys
-  bool resident = true;         // queries of a head stay in SBUF
-  std::int64_t query_ring = 2;  // heads, or chunks if they do not stay
-  std::int64_t sbuf = 0;
-};
-
-std::int64_t per_partition(std::int64_t rows, std::int64_t d) {
-  return (rows + kLanes - 1) / kLanes * d;
-}
-
-BackwardPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
-  BackwardPlan plan;
-  const std::int64_t bank = chip.psum.bank_bytes_per_partition.count() / 4;  // fp32 words
-  if (spec.d > bank)
-    throw base::UserError(spec.label(), fmt::format("head size {} exceeds {}", spec.d, bank));
-  // dV of a block is one bank.
-  plan.block = std::min(chip.tensor.moving_max, bank / spec.d * kLanes);
-  const std::int64_t depth = (spec.d + kLanes - 1) / kLanes;
-  const auto bytes = [&](std::int64_t elements) { return base::storage_bytes(spec.in, elements); };
-  const auto query = [&](std::int64_t rows) {
-    return 2 * bytes(rows * depth) + 3 * bytes(per_partition(rows, spec.d)) +
-           per_partition(rows, 1) * 8;
-  };
-  const std::int64_t key = 2 * bytes(plan.block * depth) + bytes(per_partition(plan.block, spec.d));
-  const bool grouped = spec.heads != spec.kv_heads;
-  const std::int64_t sums =
-      4 * per_partition(spec.sq, spec.d) + (grouped ? 8 * per_partition(spec.skv, spec.d) : 0);
-  const std::int64_t tiles = 3 * plan.block * 2 + 2 * plan.block * 2 + 2 * plan.block * 2 +
-                             kResults * base::storage_bytes(spec.out, spec.d) +
-                             4 * base::storage_bytes(spec.out, per_partition(plan.block, spec.d));
-  const std::int64_t chunk = std::min(spec.sq, kQueryChunk * kQueryTile);
-  // S runs kAhead tiles ahead of the last use of a tile: heads of one tile need one buffer more.
-  const std::int64_t heads = spec.sq <= kQueryTile && spec.skv <= plan.block ? 3 : 2;
-  for (const bool resident : {true, false}) {
-    plan.resident = resident;
-    plan.query_ring = resident ? heads : kQueryRing;
-    plan.sbuf = plan.query_ring * query(resident ? spec.sq : chunk) + kKeyRing * key + sums + tiles;
-    if (plan.sbuf <= chip.sbuf.usable_per_partition.count()) return plan;
-  }
-  throw base::UserError(spec.label(),
-                        fmt::format("the operands of a head need {} bytes per SBUF partition; {} "
-                                    "are usable",
-                                    plan.sbuf, chip.sbuf.usable_per_partition.count()));
-}
 
 class BackwardCore {
  public:
@@ -119,12 +51,8 @@ class BackwardCore {
 
   void write() {
     make_semaphores();
-    for (std::size_t i = 0; i < share_.groups.size();) {
-      std::size_t j = i;
-      while (j < share_.groups.size() && share_.groups[j] == share_.groups[i]) ++j;
-      group_run(share_.groups[i], static_cast<std::int64_t>(j - i));
-      i = j;
-    }
+    for_each_run(share_.groups,
+                 [&](std::int64_t heads, std::int64_t times) { group_run(heads, times); });
   }
 
  private:
@@ -132,7 +60,7 @@ class BackwardCore {
 
   void make_semaphores() {
     query_full_ = build_.semaphore();
-    query_free_ = build_.semaphore(plan_.query_ring * (plan_.resident ? chunks() : 1));
+    query_free_ = build_.semaphore(plan_.query_ring * (plan_.resident ? chunks_of(share_) : 1));
     key_full_ = build_.semaphore();
     key_free_ = build_.semaphore(kKeyRing);
     scores_full_ = build_.semaphore();
@@ -154,67 +82,9 @@ class BackwardCore {
     key_result_free_ = build_.semaphore(2);
   }
 
-  [[nodiscard]] std::int64_t chunks() const {
-    return (static_cast<std::int64_t>(share_.tiles.size()) + kQueryChunk - 1) / kQueryChunk;
-  }
-
-  [[nodiscard]] std::vector<Item> items_of(std::int64_t heads) const {
-    std::vector<Item> items;
-    for (std::int64_t h = 0; h < heads; ++h) {
-      for (std::int64_t k = 0; k < share_.keys; k += plan_.block) {
-        const std::size_t begin = items.size();
-        std::int64_t chunk = -1;
-        for (std::size_t t = 0; t < share_.tiles.size(); ++t) {
-          const QueryTile& tile = share_.tiles[t];
-          if (tile.keys <= k) continue;
-          Item item;
-          item.rows = tile.rows;
-          item.width = std::min(plan_.block, tile.keys - k);
-          item.masked = tile.masked && tile.keys <= k + plan_.block;
-          item.first_block = k == 0;
-          const std::int64_t tile_chunk = static_cast<std::int64_t>(t) / kQueryChunk;
-          if (tile_chunk != chunk) {
-            item.wait_query = k == 0 || !plan_.resident;
-            if (!plan_.resident && chunk >= 0) items.back().free_query = 1;
-            chunk = tile_chunk;
-          }
-          item.query_done = tile.keys <= k + plan_.block;
-          item.block = std::min(plan_.block, share_.keys - k);
-          item.add_keys = h > 0;
-          item.store_keys = h + 1 == heads;
-          items.push_back(item);
-        }
-        items[begin].begin = true;
-        items.back().end = true;
-        if (!plan_.resident) items.back().free_query = 1;
-      }
-      if (plan_.resident) items.back().free_query = chunks();
-    }
-    return items;
-  }
-
-  // In the order in which TensorE needs them.
-  [[nodiscard]] std::vector<Load> loads_of_head() const {
-    std::vector<Load> loads;
-    for (std::int64_t k = 0; k < share_.keys; k += plan_.block) {
-      loads.push_back({std::min(plan_.block, share_.keys - k), 0, false});
-      if (k > 0 && plan_.resident) continue;
-      for (std::int64_t c = 0; c < chunks(); ++c) {
-        std::int64_t rows = 0;
-        for (std::int64_t t = c * kQueryChunk; t < (c + 1) * kQueryChunk; ++t) {
-          if (t >= static_cast<std::int64_t>(share_.tiles.size())) break;
-          const QueryTile& tile = share_.tiles[static_cast<std::size_t>(t)];
-          if (tile.keys > k) rows += tile.rows;
-        }
-        if (rows > 0) loads.push_back({0, rows, k == 0});
-      }
-    }
-    return loads;
-  }
-
   void group_run(std::int64_t heads, std::int64_t count) {
-    const std::vector<Item> items = items_of(heads);
-    const std::vector<Load> loads = loads_of_head();
+    const std::vector<Item> items = items_of(share_, plan_, heads);
+    const std::vector<Load> loads = loads_of_head(share_, plan_);
     build_.loop(Engine::Sync, count * heads, [&] {
       build_.runs(Engine::Sync, loads, [&](const Load& l) {
         if (l.keys > 0) load_keys(l.keys);
@@ -465,7 +335,7 @@ class BackwardCore {
 
 models::TileProgram compile_attention_backward(const KernelSpec& spec,
                                                const config::ChipSpec& chip) {
-  const BackwardPlan plan = plan_of(spec, chip);
+  const BackwardPlan plan = backward_plan(spec, chip);
   models::TileProgram program;
   const std::int64_t q = spec.batch * spec.heads * spec.sq * spec.d;
   const std::int64_t k = spec.batch * spec.kv_heads * spec.skv * spec.d;
@@ -492,7 +362,7 @@ models::TileProgram compile_attention_backward(const KernelSpec& spec,
 }
 
 std::string describe_attention_backward(const KernelSpec& spec, const config::ChipSpec& chip) {
-  const BackwardPlan plan = plan_of(spec, chip);
+  const BackwardPlan plan = backward_plan(spec, chip);
   return fmt::format(
       "{}: blocks of {} keys outside, tiles of {} queries inside; queries {} in SBUF; "
       "SBUF {} of {} B per partition",

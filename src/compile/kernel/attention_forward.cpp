@@ -70,12 +70,8 @@ class ForwardCore {
 
   void write() {
     make_semaphores();
-    for (std::size_t i = 0; i < share_.groups.size();) {
-      std::size_t j = i;
-      while (j < share_.groups.size() && share_.groups[j] == share_.groups[i]) ++j;
-      group_run(share_.groups[i], static_cast<std::int64_t>(j - i));
-      i = j;
-    }
+    for_each_run(share_.groups,
+                 [&](std::int64_t heads, std::int64_t times) { group_run(heads, times); });
   }
 
  private:

@@ -46,11 +46,12 @@ models::Instruction lane(models::Opcode op, models::Space source, base::DType dt
                          std::int64_t rows, std::int64_t width);
 
 // A software pipeline on one stream: at step f stage s works on item f + offset_s, stages in order.
-// The items repeat `repeats` times; runs of equal steps and whole repeats are loops.
-template <class Item, std::size_t Stages>
-void pipeline(CoreBuilder& build, models::Engine engine, const std::vector<Item>& items,
-              std::int64_t repeats, const std::array<std::int64_t, Stages>& offsets,
-              const std::array<std::function<void(const Item&)>, Stages>& stages) {
+// The items repeat `repeats` times; runs of equal steps and whole repeats are loops. `work` emits
+// one step: the items of all stages.
+template <class Item, std::size_t Stages, class Work>
+void pipeline_steps(CoreBuilder& build, models::Engine engine, const std::vector<Item>& items,
+                    std::int64_t repeats, const std::array<std::int64_t, Stages>& offsets,
+                    const Work& work) {
   using Step = std::array<std::optional<Item>, Stages>;
   const auto count = static_cast<std::int64_t>(items.size());
   const std::int64_t total = count * repeats;
@@ -70,11 +71,7 @@ void pipeline(CoreBuilder& build, models::Engine engine, const std::vector<Item>
   const auto emit = [&](std::int64_t begin, std::int64_t end) {
     std::vector<Step> steps;
     for (std::int64_t f = begin; f < end; ++f) steps.push_back(step(f));
-    build.runs(engine, steps, [&](const Step& s) {
-      for (std::size_t i = 0; i < Stages; ++i) {
-        if (s[i]) stages[i](*s[i]);
-      }
-    });
+    build.runs(engine, steps, work);
   };
   // Steps -most .. -least-1 fill the pipeline; whole repeats with all stages busy are a loop.
   const std::int64_t full_begin = -least, full_end = std::max(full_begin, total - most);
@@ -86,6 +83,30 @@ void pipeline(CoreBuilder& build, models::Engine engine, const std::vector<Item>
   emit(-most, full_begin);
   build.loop(engine, whole, [&] { emit(full_begin, full_begin + count); });
   emit(full_begin + whole * count, total - least);
+}
+
+// The same with one function per stage, called in order.
+template <class Item, std::size_t Stages>
+void pipeline(CoreBuilder& build, models::Engine engine, const std::vector<Item>& items,
+              std::int64_t repeats, const std::array<std::int64_t, Stages>& offsets,
+              const std::array<std::function<void(const Item&)>, Stages>& stages) {
+  pipeline_steps<Item, Stages>(build, engine, items, repeats, offsets,
+                               [&](const std::array<std::optional<Item>, Stages>& step) {
+                                 for (std::size_t i = 0; i < Stages; ++i) {
+                                   if (step[i]) stages[i](*step[i]);
+                                 }
+                               });
+}
+
+// Calls f(value, times) for each run of equal values, in order.
+template <class F>
+void for_each_run(const std::vector<std::int64_t>& values, F&& f) {
+  for (std::size_t i = 0; i < values.size();) {
+    std::size_t j = i;
+    while (j < values.size() && values[j] == values[i]) ++j;
+    f(values[i], static_cast<std::int64_t>(j - i));
+    i = j;
+  }
 }
 
 }  // namespace trn3sim::compile

@@ -19,6 +19,7 @@
 
 #include "trn3sim/compile/kernel.hpp"
 
+#include "compile/kernel/gemm_operand.hpp"
 #include "compile/kernel/vector_functions.hpp"
 
 namespace trn3sim::compile {
@@ -29,15 +30,19 @@ enum class GemmSplit : std::uint8_t { None, M, N, Batch };
 struct Eviction {
   std::vector<Pass> scalar, vector;  // empty: copies that alternate between the two engines
   std::vector<std::int64_t> pass_width_num, pass_width_den;  // of scalar then vector passes
-  // Width of a stored row relative to the results, and stored tensors.
-  std::int64_t store_num = 1, store_den = 1;
-  int stores = 1;
+  // Stored tensors; width of a stored row relative to the results.
+  struct Store {
+    std::int64_t num = 1, den = 1;
+  };
+  std::vector<Store> stores{{}};
   struct Extra {
     base::DType dtype;
     std::int64_t num = 1, den = 1;
   };
   std::vector<Extra> extras;  // operands read at eviction, old C first
   [[nodiscard]] bool staged() const { return !vector.empty(); }
+  // Bytes of all stored tensors for `results` elements of the result.
+  [[nodiscard]] std::int64_t stored_bytes(base::DType out, std::int64_t results) const;
 };
 
 Eviction eviction_of(const KernelSpec& spec);
@@ -58,6 +63,8 @@ struct GemmMapping {
   std::int64_t sub_stationary = 1, sub_moving = 1;  // PSUM tiles of a sub-block
   std::int64_t chunk_tiles = 1;                     // contraction tiles of a chunk
   std::int64_t outer_ring = 2, inner_ring = 2;      // SBUF buffers, chunks
+  std::int64_t raw_ring = 0;                        // SBUF buffers of operands as loaded, chunks
+  std::int64_t transpose_banks = 0;                 // PSUM banks of transposed tiles
   bool merge_stores = false;                        // one store for all rows of a sub-block
   std::int64_t output_ring = 4, extra_ring = 0;     // SBUF buffers, rows of PSUM tiles
   std::int64_t sbuf_bytes_per_partition = 0;
@@ -66,8 +73,9 @@ struct GemmMapping {
   std::int64_t traffic_bytes = 0;  // all cores
 };
 
-// K values per partition: 2 for fp8, 4 for MX formats, else 1.
-std::int64_t contraction_pack(base::DType dtype, const config::ChipSpec& chip);
+// K values per partition: 2 for fp8, 4 for MX formats, else 1; of compressed weights, those of the
+// dense operand.
+std::int64_t contraction_pack(const KernelSpec& spec, const config::ChipSpec& chip);
 std::int64_t round_up(std::int64_t value, std::int64_t unit);
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b);
 // Rows of an operand that one descriptor moves: panels of the operand's full width are contiguous,
@@ -78,8 +86,7 @@ std::int64_t rows_together(std::int64_t width, std::int64_t full_width, std::int
 // ceil(width * num / den)
 std::int64_t scaled(std::int64_t width, std::int64_t num, std::int64_t den);
 // Time of one core's DMA engines to move `bytes` in descriptors of `row_bytes`.
-double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const KernelSpec& spec,
-                       const config::ChipSpec& chip);
+double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const config::ChipSpec& chip);
 
 // Least predicted time; ties: least traffic, then least SBUF, then the first in a fixed order.
 // Throws base::UserError if no mapping fits.

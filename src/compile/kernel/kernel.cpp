@@ -5,11 +5,14 @@
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"
 
+#include "compile/kernel/gemm_operand.hpp"
 #include "compile/kernel/kernels.hpp"
 #include <fmt/format.h>
 
 namespace trn3sim::compile {
 namespace {
+
+constexpr std::int64_t kMostSparsity = 4;  // of the documented 16-bit rate
 
 void require_positive(const KernelSpec& spec, base::Problems& problems, const char* what,
                       std::int64_t value) {
@@ -43,6 +46,35 @@ void require_quantize(const KernelSpec& spec, const config::ChipSpec& chip,
   }
 }
 
+// What is done to the operands of a GEMM in SBUF, and compressed weights.
+void require_operands(const KernelSpec& spec, const config::ChipSpec& chip,
+                      base::Problems& problems) {
+  const auto is_mx = [](base::DType t) {
+    return t == base::DType::Mxfp8 || t == base::DType::Mxfp4;
+  };
+  for (const bool a : {true, false}) {
+    const GemmOperand o = operand_of(spec, a);
+    if (is_mx(o.hbm) && (o.convert || o.transpose)) {
+      problems.add(spec.label(),
+                   fmt::format("an operand in {} cannot be {} in SBUF", base::name(o.hbm),
+                               o.convert ? "converted" : "transposed"));
+    } else if (o.convert && o.array == base::DType::Mxfp4) {
+      problems.add(spec.label(), "quantize_mx makes mxfp8 only, not mxfp4");
+    } else if (o.convert && is_mx(o.array) && chip.vector.quantize_speedup <= 0) {
+      problems.add(spec.label(), fmt::format("VectorE of {} has no quantize_mx", chip.name));
+    }
+  }
+  if (spec.sparse_block == 0) return;
+  if (spec.sparse_kept < 1 || spec.sparse_block % spec.sparse_kept != 0 ||
+      spec.sparse_block / spec.sparse_kept > kMostSparsity || spec.sparse_block > 16) {
+    problems.add(spec.label(), fmt::format("no sparsity of {} values in {}", spec.sparse_kept,
+                                           spec.sparse_block));
+  }
+  if (!chip.tensor.sparse_weights || base::element_bits(spec.in) == 8 || is_mx(spec.in))
+    problems.add(spec.label(),
+                 fmt::format("{} has no sparse weights in {}", chip.name, base::name(spec.in)));
+}
+
 void check(const KernelSpec& spec, const config::ChipSpec& chip) {
   base::Problems problems;
   require_positive(spec, problems, "cores", spec.cores);
@@ -54,6 +86,7 @@ void check(const KernelSpec& spec, const config::ChipSpec& chip) {
       require_positive(spec, problems, "batch", spec.batch);
       require_quantize(spec, chip, problems);
       require_format(spec, chip, problems, spec.in);
+      require_operands(spec, chip, problems);
       break;
     case KernelKind::Vector:
       require_positive(spec, problems, "elems", spec.elems);
@@ -98,13 +131,18 @@ std::string KernelSpec::label() const {
       text = batch > 1 ? fmt::format("gemm {}x {}x{}x{}", batch, m, n, k)
                        : fmt::format("gemm {}x{}x{}", m, n, k);
       text += fmt::format(" {}", base::name(in));
+      if (a_weight && a_format == base::DType::Mxfp4) text += " (A mxfp4)";
+      if (b_weight && b_format == base::DType::Mxfp4) text += " (B mxfp4)";
+      if (sparse_block > 0) text += fmt::format(" {}:{} sparse", sparse_kept, sparse_block);
       if (out != in) text += fmt::format("->{}", base::name(out));
       if (accumulate) text += " accumulate";
       for (const Epilogue& e : epilogues) text += " +" + e.fn;
       return text;
     case KernelKind::Vector:
-      return fmt::format("{} {} {}", fn, base::format_si(static_cast<double>(elems), "elems"),
+      text = fmt::format("{} {} {}", fn, base::format_si(static_cast<double>(elems), "elems"),
                          base::name(in));
+      for (const Epilogue& e : epilogues) text += " +" + e.fn;
+      return text;
     case KernelKind::AttentionForward:
     case KernelKind::AttentionBackward:
       text = fmt::format("{}attention {} b{} h{}", flash ? "flash_" : "",

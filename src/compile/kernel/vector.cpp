@@ -57,6 +57,30 @@ const VectorFunction& function_of(const KernelSpec& spec) {
   return vector_function(spec.fn, spec.label());
 }
 
+// The passes of the function and of what follows it, with the elements of each.
+struct Work {
+  struct Item {
+    Pass pass;
+    std::int64_t elems;
+    bool follows;
+  };
+  std::vector<Item> passes;
+  [[nodiscard]] std::int64_t count(Engine engine) const {
+    return std::ranges::count_if(passes, [&](const Item& i) { return i.pass.engine == engine; });
+  }
+};
+
+Work work_of(const KernelSpec& spec) {
+  Work work;
+  for (const Pass& pass : function_of(spec).passes)
+    work.passes.push_back({pass, spec.elems, false});
+  for (const Epilogue& e : spec.epilogues) {
+    for (const Pass& pass : vector_function(e.fn, spec.label()).passes)
+      work.passes.push_back({pass, e.elems, true});
+  }
+  return work;
+}
+
 VectorPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
   const VectorFunction& f = function_of(spec);
   VectorPlan plan;
@@ -115,11 +139,19 @@ std::vector<std::vector<Rows>> divide(std::int64_t bytes, std::int64_t elems, st
   return out;
 }
 
+// MX block scales among the stored bytes: of both copies of the weights.
+std::int64_t scale_bytes(const KernelSpec& spec) {
+  std::int64_t bytes = 0;
+  for (const Epilogue& e : spec.epilogues)
+    if (e.fn == "quantize_mxfp8" || e.fn == "quantize_mxfp4") bytes += e.elems / 32 * 2;
+  return bytes;
+}
+
 class VectorCore {
  public:
   VectorCore(const KernelSpec& spec, const VectorPlan& plan, models::TileProgram& program,
              models::CoreProgram& core)
-      : spec_(spec), plan_(plan), function_(function_of(spec)), build_(program, core) {}
+      : spec_(spec), plan_(plan), function_(work_of(spec)), build_(program, core) {}
 
   void write(const Share& share) {
     const std::int64_t per_tile = plan_.width * kLanes;
@@ -197,6 +229,10 @@ class VectorCore {
             static_cast<std::int32_t>(load ? s : static_cast<std::size_t>(plan_.load_streams) + s);
         d.rows = static_cast<std::int32_t>(rows.rows);
         d.row_bytes = static_cast<std::int32_t>(rows.row_bytes);
+        if (!load) {
+          d.scale_bytes = static_cast<std::int32_t>(Int128(rows.rows * rows.row_bytes) *
+                                                    scale_bytes(spec_) / spec_.wr);
+        }
         d.queue = static_cast<std::int16_t>(load ? queue : queue + kLoadQueues);
         items.push_back({d, queue});
       }
@@ -220,21 +256,22 @@ class VectorCore {
   }
 
   void passes(Engine engine, const Tile& t) {
-    const int count = function_.count(engine);
-    int done = 0;
-    for (const Pass& pass : function_.passes) {
+    const std::int64_t count = function_.count(engine);
+    std::int64_t done = 0;
+    for (const auto& [pass, elems, follows] : function_.passes) {
       if (pass.engine != engine) continue;
       Instruction i;
       i.op = pass.op;
-      if (spec_.fn == "cast" &&
+      if (spec_.fn == "cast" && !follows &&
           (spec_.out == base::DType::Mxfp8 || spec_.out == base::DType::Mxfp4)) {
         i.op = Opcode::QuantizeMx;
       }
-      i.dtype = spec_.in;
+      i.dtype = follows ? base::DType::Bf16 : spec_.in;
       i.two_inputs_sbuf = pass.op == Opcode::TensorTensor;
       i.transcendental = pass.transcendental;
       i.rows = kLanes;
-      i.elements = static_cast<std::int32_t>(std::max<std::int64_t>(1, t.width));
+      i.elements = static_cast<std::int32_t>(std::max<std::int64_t>(
+          1, static_cast<std::int64_t>((Int128(t.width) * elems + spec_.elems - 1) / spec_.elems)));
       if (++done == 1) wait_for_input(engine, t, i);
       if (done == count) {
         if (engine != last_) {
@@ -271,7 +308,7 @@ class VectorCore {
 
   const KernelSpec& spec_;
   const VectorPlan& plan_;
-  const VectorFunction& function_;
+  const Work function_;
   CoreBuilder build_;
   std::int64_t full_ = 0;
   std::array<Tile, 2> tiles_;  // full tiles and the last one
@@ -320,7 +357,7 @@ models::TileProgram compile_vector(const KernelSpec& spec, const config::ChipSpe
 
 std::string describe_vector(const KernelSpec& spec, const config::ChipSpec& chip) {
   const VectorPlan plan = plan_of(spec, chip);
-  const VectorFunction& f = function_of(spec);
+  const Work f = work_of(spec);
   return fmt::format(
       "{}: tiles of 128 x {}, {} slots; passes ScalarE {}, VectorE {}, GpSimdE {}; SBUF {} of "
       "{} B per partition; reads {} B, writes {} B",

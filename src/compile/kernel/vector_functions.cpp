@@ -22,6 +22,8 @@ constexpr Pass kScale{Engine::Vector, Opcode::TensorScalar, false};
 constexpr Pass kCombine{Engine::Vector, Opcode::TensorTensor, false};
 constexpr Pass kReduce{Engine::Vector, Opcode::TensorReduce, false};
 constexpr Pass kCopy{Engine::Vector, Opcode::TensorCopy, false};
+constexpr Pass kScalarCopy{Engine::Scalar, Opcode::TensorCopy, false};
+constexpr Pass kQuantize{Engine::Vector, Opcode::QuantizeMx, false};
 constexpr Pass kSelect{Engine::Vector, Opcode::Select, false};
 constexpr Pass kStats{Engine::Vector, Opcode::BnStats, false};
 constexpr Pass kPoolCombine{Engine::Gpsimd, Opcode::TensorTensor, false};
@@ -40,12 +42,12 @@ const std::vector<VectorFunction>& table() {
       {"softmax", 1, 1, {kActivateReduce, kReduce, kScale}},
       {"softmax_bwd", 2, 1, {kScalarScale, kCombine, kCombine}},
       // sigmoid, gate * sigmoid, * up
-      {"silu_mul", 2, 1, {kActivate, kCombine, kCombine}},
+      {"silu_mul", 2, 1, {kActivate, kCombine, kCombine}, true},
       {"silu_mul_bwd",
        3,
        2,
        {kActivate, kScalarScale, kCombine, kCombine, kCombine, kCombine, kCombine}},
-      {"gelu", 1, 1, {kActivate}},
+      {"gelu", 1, 1, {kActivate}, true},
       {"gelu_bwd", 2, 1, {kActivate, kCombine}},
       {"add", 2, 1, {kCombine}},
       {"mul", 2, 1, {kCombine}},
@@ -66,6 +68,13 @@ const std::vector<VectorFunction>& table() {
        {kScalarScale, kScalarScale, kActivate, kScalarScale, kCombine, kCombine, kCombine,
         kPoolCombine}},
       {"sum_squares", 1, 0, {kSquareSum}},
+      // Copies of the weights in both orientations, once per step; ScalarE moves the transposed
+      // ones out of PSUM, and packs the values of MXFP4, which quantize_mx cannot make.
+      {"quantize_mxfp8", 1, 2, {kScalarCopy, kQuantize, kQuantize}},
+      {"quantize_mxfp4", 1, 2, {kScalarCopy, kScalarCopy, kScalarCopy, kQuantize, kQuantize}},
+      {"cast_weights", 1, 2, {kScalarCopy, kCopy, kCopy}},
+      // Choice of the kept values of each block, packing
+      {"compress", 1, 2, {kScalarCopy, kReduce, kSelect, kCopy, kReduce, kSelect, kCopy}},
   };
   return functions;
 }

@@ -27,6 +27,9 @@ struct VectorFunction {
   int inputs = 1;
   int outputs = 1;
   std::vector<Pass> passes;
+  // The backward pass needs its input: fused into a GEMM, the raw result is stored as well as the
+  // function's output. Functions without this (rope, silu_mul_bwd, ...) replace the result.
+  bool saves_input = false;
   [[nodiscard]] int count(models::Engine engine) const;
 };
 

@@ -38,8 +38,10 @@ TEST(Cli, MainCommand) {
   EXPECT_TRUE(s.cache);
 }
 
-TEST(Cli, OptionsMayBeWrittenWithAnEqualsSign) {
-  EXPECT_EQ(std::get<Simulate>(parse({"--config=c.json", "--trace=t.trace"})).config, "c.json");
+TEST(Cli, AnOptionAndItsFileCanBeOneWord) {
+  const auto s = std::get<Simulate>(parse({"--config=c.json", "--trace=t.trace"}));
+  EXPECT_EQ(s.config, "c.json");
+  EXPECT_EQ(s.trace, "t.trace");
 }
 
 TEST(Cli, ChipsInFullDetail) {

@@ -110,6 +110,20 @@ TEST_F(ClusterKernelTest, EveryKindEndsWithItsBytes) {
   sim::KernelBench bench("bench", chip, context);
   std::vector<KernelSpec> specs = {gemm(1, 1000, 300), gemm(500, 77, 4097), gemm(4096, 1024, 128)};
   specs[1].epilogues = {{"gelu_bwd", 500 * 77}};
+  for (const int prepared : {1, 2, 3, 4, 5}) {  // transposed, converted, compressed
+    KernelSpec spec = gemm(700, 1000, 2100);
+    spec.a_transposed = prepared != 4;
+    spec.b_transposed = prepared == 2;
+    if (prepared == 3 || prepared == 4) {
+      spec.in = base::DType::Mxfp8;
+      spec.out = spec.a_format.emplace(base::DType::Bf16);
+    }
+    if (prepared == 5) {
+      spec.sparse_kept = 4;
+      spec.sparse_block = 16;
+    }
+    specs.push_back(spec);
+  }
   for (const auto kind : {KernelKind::AttentionForward, KernelKind::AttentionBackward}) {
     specs.push_back(attention(kind, 3, 700, true));
     specs.push_back(attention(kind, 2, 512, false));

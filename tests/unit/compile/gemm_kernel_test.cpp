@@ -83,13 +83,26 @@ TEST(GemmKernel, AccumulateReadsAndWritesFp32) {
   EXPECT_EQ(r.total_macs(), 1024LL * 1500 * 2048);
 }
 
-// Gate and up are the two halves of the results: nothing more is read, half as much is written.
+// Gate and up are the two halves of the results: nothing more is read. Both are stored for the
+// backward pass, and the product of half the size.
 TEST(GemmKernel, SiluMulOfBothHalves) {
   KernelSpec spec = gemm(1024, 2048, 1024);
   spec.epilogues = {{"silu_mul", 1024 * 1024}};
   const test::ProgramRun r = run(spec);
-  EXPECT_EQ(r.stored.at("c"), 1024 * 1024 * 2);
+  EXPECT_EQ(r.stored.at("c"), (1024 * 2048 + 1024 * 1024) * 2);
   EXPECT_EQ(r.loaded.size(), 2U);
+}
+
+// gelu_bwd needs the input of gelu; rope's gradient needs no input of rope.
+TEST(GemmKernel, ResultsThatTheBackwardPassNeedsAreStored) {
+  KernelSpec spec = gemm(1000, 1536, 1024);
+  const std::int64_t bytes = 1000 * 1536 * 2;
+  spec.epilogues = {{"rope", 1000 * 1536}};
+  EXPECT_EQ(run(spec).stored.at("c"), bytes);
+  spec.epilogues = {{"gelu", 1000 * 1536}};
+  EXPECT_EQ(run(spec).stored.at("c"), 2 * bytes);
+  EXPECT_EQ(map_gemm(spec, test::trainium3()).traffic_bytes,
+            run(spec).loaded.at("a") + run(spec).loaded.at("b") + 2 * bytes);
 }
 
 // The gradient of silu_mul reads gate and up and writes both gradients.

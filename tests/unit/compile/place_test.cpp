@@ -120,5 +120,26 @@ TEST(CollectivePrograms, BroadcastFlowsFromTheRoot) {
   EXPECT_EQ(collective_program(c, 4, 1).need_offset, 1);
 }
 
+TEST(CollectivePrograms, EachSendWaitsForItsArrivals) {
+  trace::Collective c;
+  c.kind = trace::CollectiveKind::ReduceScatter;
+  c.in = 40;
+  c.out = 10;
+  const CollectiveProgram p = collective_program(c, 4, 0);
+  // Send k of a ring needs k arrivals; three of each and it is done.
+  EXPECT_TRUE(may_send(p, 0, 0));
+  EXPECT_FALSE(may_send(p, 1, 0));
+  EXPECT_TRUE(may_send(p, 1, 1));
+  EXPECT_FALSE(may_send(p, 3, 3));
+  EXPECT_FALSE(is_done(p, 3, 2));
+  EXPECT_TRUE(is_done(p, 3, 3));
+  // Read to send, write to receive, read of the local operand to reduce.
+  EXPECT_EQ(hbm_touches(p, 0), 3);
+  const config::ChipSpec chip = placed("chip1.json", "residual_add.trace").run.system.chip;
+  EXPECT_EQ(arrival_delay(p, 2, chip), chip.dma.completion);
+  EXPECT_EQ(arrival_delay(p, 1, chip),
+            chip.dma.completion + chip.dma.start_latency + chip.collectives.step_overhead);
+}
+
 }  // namespace
 }  // namespace trn3sim::compile

@@ -44,6 +44,14 @@ KernelSpec random_gemm(Dice& dice) {
   s.out = dice.dtype(6);
   s.accumulate = dice.roll(0, 3) == 0;
   if (s.accumulate) s.out = base::DType::Fp32;
+  s.a_transposed = dice.roll(0, 1) == 1;
+  s.b_transposed = dice.roll(0, 2) == 0;
+  if (dice.roll(0, 2) == 0) s.a_format = dice.dtype(6);
+  if (dice.roll(0, 2) == 0) s.b_format = dice.dtype(6);
+  if (dice.roll(0, 4) == 0) {
+    s.sparse_kept = 4;
+    s.sparse_block = 4 * dice.roll(2, 4);
+  }
   for (std::int64_t e = dice.roll(0, 2); e > 0; --e) {
     const std::int64_t results = s.m * s.n * s.batch;
     s.epilogues.push_back({dice.function(), std::max<std::int64_t>(1, results / dice.roll(1, 2))});
@@ -89,6 +97,7 @@ void check(const KernelSpec& spec, const models::TileProgram& program,
   EXPECT_EQ(counts.hbm_write_bytes, stored) << spec.label();
   if (spec.kind == KernelKind::Gemm) {
     EXPECT_EQ(r.total_macs(), spec.m * spec.n * spec.k * spec.batch) << spec.label();
+    EXPECT_LE(static_cast<std::int64_t>(program.psum_banks), chip.psum.banks);
   }
   if (spec.kind == KernelKind::Vector) {
     EXPECT_EQ(loaded, spec.rd) << spec.label();

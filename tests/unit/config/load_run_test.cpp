@@ -2,55 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/config/run_spec.hpp"
 
+#include "unit/config/config_files.hpp"
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 namespace trn3sim::config {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string error_of(const std::string& config, const std::vector<std::string>& overrides) {
-  try {
-    load_run(config, overrides);
-  } catch (const base::UserError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 bool is_assumed(const RunSpec& run, const std::string& path) {
   for (const AssumedNumber& number : run.assumed)
     if (number.path == path) return true;
   return false;
 }
-
-// A directory of its own, removed at the end.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("trn3sim_config_" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path write(const std::string& name, const std::string& text) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name) << text;
-    return path_ / name;
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 TEST(LoadRun, ShippedSystemsLoad) {
   EXPECT_EQ(load_run("chip1.json", {}).system.chips(), 1);
@@ -189,6 +157,17 @@ TEST(Overrides, SetNumbersAreNoLongerAssumed) {
   EXPECT_EQ(tdp["source"], "--set");
 }
 
+TEST(Overrides, PrecisionHasNamedPolicies) {
+  EXPECT_EQ(load_run("chip1.json", {}).precision.matmul, "trace");
+  const RunSpec run = load_run("chip1.json", {"precision.matmul=mxfp8", "precision.sparsity=none"});
+  EXPECT_EQ(run.precision.matmul, "mxfp8");
+  EXPECT_NE(run.resolved_json.find("\"mxfp8\""), std::string::npos);
+  EXPECT_NE(error_of("chip1.json", {"precision.matmul=mxfp6"}).find("got \"mxfp6\""),
+            std::string::npos);
+  EXPECT_NE(error_of("chip1.json", {"precision.sparsity=4:15"}).find("\"4:16\""),
+            std::string::npos);
+}
+
 TEST(Overrides, MistakesNameTheOverride) {
   EXPECT_EQ(error_of("chip1.json", {"chip.hbm.bandwith=6TB/s"}),
             "--set chip.hbm.bandwith=6TB/s: unknown key \"bandwith\" in chip.hbm; did you mean "
@@ -198,7 +177,7 @@ TEST(Overrides, MistakesNameTheOverride) {
   EXPECT_EQ(error_of("chip1.json", {"chap.hbm.bandwidth=6TB/s"}),
             "--set chap.hbm.bandwidth=6TB/s: unknown path \"chap.hbm.bandwidth\"; it starts with "
             "one of chip, fabric, "
-            "name, compile, run; did you mean \"chip\"?");
+            "name, compile, precision, run; did you mean \"chip\"?");
   EXPECT_EQ(error_of("chip1.json", {"chip.hbm.bandwidth=6"}),
             "--set chip.hbm.bandwidth=6: expected a quantity such as \"4.9 TB/s\", got \"6\"");
   EXPECT_EQ(error_of("chip1.json", {"chip.dma.engines=3.7"}),
@@ -255,7 +234,7 @@ TEST(LoadRun, EveryValueOfTheMachineIsRequired) {
       nlohmann::json::parse(load_run("ultraserver64.json", {}).resolved_json);
   int checked = 0;
   visit_values(dump, {}, [&](const std::vector<std::string>& keys, const nlohmann::json&) {
-    if (keys[0] == "compile" || keys[0] == "run") return;
+    if (keys[0] == "compile" || keys[0] == "precision" || keys[0] == "run") return;
     std::string pointer;
     for (const std::string& key : keys) pointer += "/" + key;
     nlohmann::json broken = dump;
@@ -298,86 +277,6 @@ TEST(Compile, SwitchesWinOverTheLevelInAnyOrder) {
             "\"tunned\"; did you mean \"tuned\"?");
   EXPECT_EQ(error_of("chip1.json", {"compile.fusion=1"}),
             "--set compile.fusion=1: expected true or false, got \"1\"");
-}
-
-TEST(SearchPath, EnvironmentComesBeforeTheShippedFiles) {
-  const Folder folder;
-  folder.write(
-      "chip1.json",
-      R"({"kind": "system", "name": "mine", "chip": "chips/trn3.json", "fabric": {"type": "none"}})");
-  setenv("TRN3SIM_CONFIG_PATH", ("/nowhere:" + folder.path().string()).c_str(), 1);
-  const RunSpec run = load_run("chip1.json", {});
-  unsetenv("TRN3SIM_CONFIG_PATH");
-  EXPECT_EQ(run.config_file, folder.path() / "chip1.json");
-  EXPECT_EQ(run.system.name, "mine");  // its chip file comes from the shipped configs
-  EXPECT_EQ(load_run("chip1.json", {}).system.name, "one Trainium3 chip");
-}
-
-TEST(SearchPath, ChipFileNextToTheSystemFileWins) {
-  const Folder folder;
-  const fs::path system = folder.write(
-      "s.json",
-      R"({"kind": "system", "name": "s", "chip": "chips/trn3.json", "fabric": {"type": "none"}})");
-  std::ifstream shipped(std::string(TRN3SIM_SOURCE_DIR) + "/configs/chips/trn3.json");
-  std::string text{std::istreambuf_iterator<char>(shipped), std::istreambuf_iterator<char>()};
-  text.replace(text.find("Trainium3"), 9, "Other");
-  folder.write("chips/trn3.json", text);
-  EXPECT_EQ(load_run(system.string(), {}).system.chip.name, "Other");
-  EXPECT_EQ(load_run("chip1.json", {"chip=" + (folder.path() / "chips/trn3.json").string()})
-                .system.chip.name,
-            "Other");
-}
-
-TEST(SearchPath, TracesAreFoundInTraceFolders) {
-  const Folder folder;
-  folder.write("traces/a.trace", "x");
-  folder.write("a.trace", "x");
-  folder.write("b.trace", "x");
-  setenv("TRN3SIM_CONFIG_PATH", folder.path().c_str(), 1);
-  EXPECT_EQ(find_trace("a.trace"), folder.path() / "traces/a.trace");
-  EXPECT_EQ(find_trace("b.trace"), folder.path() / "b.trace");
-  EXPECT_EQ(find_trace((folder.path() / "a.trace").string()), folder.path() / "a.trace");
-  std::string message;
-  try {
-    find_trace("aa.trace");
-  } catch (const base::UserError& error) {
-    message = error.what();
-  }
-  unsetenv("TRN3SIM_CONFIG_PATH");
-  EXPECT_EQ(message.find("aa.trace: no such trace file; looked for aa.trace, " +
-                         (folder.path() / "traces/aa.trace").string()),
-            0U)
-      << message;
-  EXPECT_NE(message.find("did you mean \"a.trace\"?"), std::string::npos) << message;
-}
-
-TEST(SearchPath, OnlyTracesAreOfferedForATrace) {
-  const Folder folder;
-  folder.write("zzz.trace", "x");
-  folder.write("yyy.trace.zst", "x");
-  for (const char* other :
-       {".hidden", ".hidden.trace", "notes.txt", "chip.json", "traces/x/deep.trace"})
-    folder.write(other, "x");
-  const auto hint = [&](const char* name) {
-    try {
-      find_trace((folder.path() / name).string());
-    } catch (const base::UserError& error) {
-      const std::string message = error.what();
-      return message.substr(std::min(message.find(';', message.find(';') + 1), message.size()));
-    }
-    return std::string("no error");
-  };
-  EXPECT_EQ(hint("nowhere"), "; there are yyy.trace.zst, zzz.trace");
-  EXPECT_EQ(hint("yyy"), "; did you mean \"yyy.trace.zst\"?");
-}
-
-TEST(SearchPath, MissingConfigSuggestsTheNearest) {
-  const std::string message = error_of("ultraserver46.json", {});
-  EXPECT_EQ(message.find(
-                "ultraserver46.json: no such configuration file; looked for ultraserver46.json, "),
-            0U)
-      << message;
-  EXPECT_NE(message.find("did you mean \"ultraserver64.json\"?"), std::string::npos) << message;
 }
 
 TEST(LoadRun, SystemWithoutAssumedSourcesOfItsOwnIsAccepted) {

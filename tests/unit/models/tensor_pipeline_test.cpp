@@ -13,7 +13,7 @@ constexpr auto kLoad = Opcode::LoadStationary;
 constexpr auto kMultiply = Opcode::MultiplyMoving;
 
 TEST(TensorPipeline, MultiplyStartsExactlyWhenItsWeightsAreThere) {
-  TensorPipeline p(320, true);
+  TensorPipeline p(320, 0, true);
   EXPECT_EQ(p.issue(kLoad, 32, 0).end, 32);
   const TensorPipeline::Slot mm = p.issue(kMultiply, 512, 0);
   EXPECT_EQ(mm.start, 32) << "not at 31: the load is exposed";
@@ -21,8 +21,18 @@ TEST(TensorPipeline, MultiplyStartsExactlyWhenItsWeightsAreThere) {
   EXPECT_EQ(mm.visible, 32 + 512 + 320);
 }
 
+// 9 cycles are lost after each pass; its results do not wait for them.
+TEST(TensorPipeline, EachMultiplyLosesTheOverhead) {
+  TensorPipeline p(320, 9, true);
+  const TensorPipeline::Slot first = p.issue(kMultiply, 512, 0);
+  EXPECT_EQ(first.end, 512 + 9);
+  EXPECT_EQ(first.visible, 512 + 320);
+  EXPECT_EQ(p.issue(kMultiply, 512, 0).start, 521);
+  EXPECT_EQ(p.issue(kLoad, 32, 0).end, 521 + 32) << "a load loses nothing";
+}
+
 TEST(TensorPipeline, LoadHidesBehindTheRunningMultiply) {
-  TensorPipeline p(320, true);
+  TensorPipeline p(320, 0, true);
   p.issue(kLoad, 32, 0);
   p.issue(kMultiply, 512, 0);  // 32 .. 544
   EXPECT_EQ(p.issue(kLoad, 32, 0).start, 32) << "not before the multiply that uses the load before";
@@ -30,7 +40,7 @@ TEST(TensorPipeline, LoadHidesBehindTheRunningMultiply) {
 }
 
 TEST(TensorPipeline, LongLoadIsExposed) {
-  TensorPipeline p(320, true);
+  TensorPipeline p(320, 0, true);
   p.issue(kLoad, 32, 0);
   p.issue(kMultiply, 64, 0);  // 32 .. 96
   EXPECT_EQ(p.issue(kLoad, 128, 0).end, 32 + 128);
@@ -38,7 +48,7 @@ TEST(TensorPipeline, LongLoadIsExposed) {
 }
 
 TEST(TensorPipeline, OneShadowSet) {
-  TensorPipeline p(320, true);
+  TensorPipeline p(320, 0, true);
   p.issue(kLoad, 32, 0);
   p.issue(kMultiply, 512, 0);  // 32 .. 544
   p.issue(kLoad, 32, 0);       // 32 .. 64, shadow
@@ -47,20 +57,20 @@ TEST(TensorPipeline, OneShadowSet) {
 }
 
 TEST(TensorPipeline, SemaphoreDelaysWhatFollows) {
-  TensorPipeline p(320, true);
+  TensorPipeline p(320, 0, true);
   p.issue(kLoad, 32, 0);
   EXPECT_EQ(p.issue(kMultiply, 64, 1000).start, 1000);
   EXPECT_EQ(p.issue(kLoad, 32, 0).start, 1000) << "in order";
 }
 
 TEST(TensorPipeline, BackgroundTransposeLeavesTheArrayAlone) {
-  TensorPipeline p(320, true);
+  TensorPipeline p(320, 0, true);
   p.issue(kMultiply, 512, 0);
   const TensorPipeline::Slot t = p.issue(Opcode::Transpose, 64, 0);
   EXPECT_FALSE(t.array);
   EXPECT_EQ(t.start, 0);
   EXPECT_EQ(p.issue(kLoad, 32, 0).start, 64) << "it uses the load path";
-  TensorPipeline v3(320, false);
+  TensorPipeline v3(320, 0, false);
   v3.issue(kMultiply, 512, 0);
   EXPECT_EQ(v3.issue(Opcode::Transpose, 128, 0).start, 512);
 }

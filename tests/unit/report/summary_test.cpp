@@ -193,6 +193,10 @@ TEST(Text, CutsNoUsualName) {
   EXPECT_TRUE(contains(text, r.collectives[0].worst_link)) << text;
   EXPECT_TRUE(contains(text, "ultraserver64.json x llama7b_instance16.trace")) << text;
   EXPECT_FALSE(contains(text, "..\n")) << text;
+  // Bounds as long as they get.
+  r.bounds = {6'360'000'000'000, 1'890'000'000, 1'630'000'000, 4'440'000'000'000,
+              3'330'000'000'000};
+  EXPECT_TRUE(contains(text_of(r), "critical_path 3.33 ms\n")) << text_of(r);
 }
 
 TEST(Text, NamesAsManyAssumedNumbersAsFit) {

@@ -16,6 +16,8 @@
 namespace trn3sim::sim {
 namespace {
 
+constexpr base::Rate kLeast(1000);
+
 // Calls `change` on each number, flag and text of a spec with its dotted path.
 template <class F>
 class Leaves {
@@ -92,7 +94,7 @@ bool seen_by_kernels(const std::string& path) {
 
 TEST(ProfileKey, ChangesWithWhatKernelsSeeOfTheChipAndWithNothingElse) {
   const config::ChipSpec chip = test::test_chip();
-  const std::string key = profile_key("v", chip, {});
+  const std::string key = profile_key("v", chip, {}, kLeast);
   std::set<std::string> keys = {key};
   int changed = 0;
   for (int i = 0;; ++i) {
@@ -102,10 +104,10 @@ TEST(ProfileKey, ChangesWithWhatKernelsSeeOfTheChipAndWithNothingElse) {
     config::describe(leaves, other);
     if (change.path.empty()) break;
     if (seen_by_kernels(change.path)) {
-      EXPECT_TRUE(keys.insert(profile_key("v", other, {})).second) << change.path;
+      EXPECT_TRUE(keys.insert(profile_key("v", other, {}, kLeast)).second) << change.path;
       ++changed;
     } else {
-      EXPECT_EQ(profile_key("v", other, {}), key) << change.path;
+      EXPECT_EQ(profile_key("v", other, {}, kLeast), key) << change.path;
     }
   }
   // 8 of the tensor engine plus its formats, 3 lane engines of 7, SBUF 3, PSUM 3, sync 3, DMA 12,
@@ -113,9 +115,10 @@ TEST(ProfileKey, ChangesWithWhatKernelsSeeOfTheChipAndWithNothingElse) {
   EXPECT_GE(changed, 8 + int{base::kDTypes} + 21 + 9 + 12 + 30 + 4);
 }
 
-TEST(ProfileKey, ChangesWithTheVersion) {
+TEST(ProfileKey, ChangesWithTheVersionAndTheLeastRate) {
   const config::ChipSpec chip = test::test_chip();
-  EXPECT_NE(profile_key("v", chip, {}), profile_key("w", chip, {}));
+  EXPECT_NE(profile_key("v", chip, {}, kLeast), profile_key("w", chip, {}, kLeast));
+  EXPECT_NE(profile_key("v", chip, {}, kLeast), profile_key("v", chip, {}, base::Rate(1001)));
 }
 
 TEST(ProfileKey, ChangesWithEveryFieldOfTheKernel) {
@@ -160,11 +163,11 @@ TEST(ProfileKey, ChangesWithEveryFieldOfTheKernel) {
       [](Spec& s) { s.fn = "add 1"; },
   };
   const config::ChipSpec chip = test::test_chip();
-  std::set<std::string> keys = {profile_key("v", chip, {})};
+  std::set<std::string> keys = {profile_key("v", chip, {}, kLeast)};
   for (std::size_t i = 0; i < changes.size(); ++i) {
     Spec spec;
     changes[i](spec);
-    EXPECT_TRUE(keys.insert(profile_key("v", chip, spec)).second) << "change " << i;
+    EXPECT_TRUE(keys.insert(profile_key("v", chip, spec, kLeast)).second) << "change " << i;
   }
 }
 

@@ -32,7 +32,13 @@ models::KernelProfile sample_profile() {
   p.duration = time();
   for (int i = 0; i < 3; ++i) p.curve.push_back({base::Rate(next += 11), time()});
   p.lead_in = time();
-  p.weight_lead_in = time();
+  p.copies = next += 11;
+  p.shared = time();
+  p.ahead.bytes = base::Bytes(next += 11);
+  p.ahead.duration = time();
+  p.ahead.saves = time();
+  p.ahead.sbuf_bytes_per_partition = next += 11;
+  p.sbuf_bytes_per_partition = next += 11;
   p.drain = time();
   p.compute_active = time();
   p.tensor_ideal = time();

@@ -30,6 +30,7 @@ inline stats::Results sample_results() {
   r.tensor_ideal_fs = 1'100'000'000'000'000;
   r.hbm_read_bytes = 600;
   r.hbm_write_bytes = 200;
+  r.hbm_scale_bytes = 20;
   r.hbm_peak_rate = 1600;
   r.dma_bytes = 900;
   r.peak_memory_bytes = 12'000'000'000;

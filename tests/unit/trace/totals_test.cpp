@@ -192,5 +192,34 @@ TEST(Totals, MemoryIsHeaderPlusActivations) {
   EXPECT_EQ(peak_memory_bytes(read(file.path()), 1), 3060);
 }
 
+TEST(SumOverOps, MultipliesLoopsAndSumsEachBlockOnce) {
+  // b1 calls b0 twice, b2 calls b1 twice, ... b49: 2^49 runs of one op, but 50 blocks.
+  std::string text = kHeader;
+  text += R"({"op":"block","id":"b0"})"
+          "\n"
+          R"({"op":"delay","id":"d","ns":1})"
+          "\n"
+          R"({"op":"end"})"
+          "\n";
+  for (int b = 1; b < 50; ++b) {
+    const std::string call = R"({"op":"call","block":"b)" + std::to_string(b - 1) + R"(","id":")";
+    text += R"({"op":"block","id":"b)" + std::to_string(b) + "\"}\n" + call + "x\"}\n" + call +
+            "y\"}\n" +
+            R"({"op":"end"})"
+            "\n";
+  }
+  text += R"({"op":"repeat","id":"r","block":"b49","times":3})"
+          "\n";
+  const TempFile file(text);
+  const Program program = read(file.path());
+  int asked = 0;
+  const double sum = sum_over_ops(program, -1, [&](std::int32_t, std::int32_t) {
+    ++asked;
+    return 1.0;
+  });
+  EXPECT_EQ(sum, 3.0 * static_cast<double>(std::int64_t{1} << 49));
+  EXPECT_EQ(asked, 1);
+}
+
 }  // namespace
 }  // namespace trn3sim::trace

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+#include "trn3sim/modules/kernel_player.hpp"
+
+#include "trn3sim/base/error.hpp"
+
+namespace trn3sim::modules {
+
+void KernelPlayer::play(const KernelWork& work, base::Time hidden) {
+  TRN3SIM_CHECK(ahead_ == nullptr || ahead_ == work.profile, "another kernel was loaded ahead");
+  parts_ = shares_.size();
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    base::Time done = hidden;
+    if (ahead_ != nullptr) {
+      constexpr std::int64_t kWhole = models::ShareModel::kWholeKernel;
+      const std::int64_t share = loads_[i].running ? shares_[i]->withdraw(loads_[i].handle) : kWhole;
+      done += base::Time(
+          static_cast<std::int64_t>(Int128(ahead_->ahead.saves.count()) * share / kWhole));
+      loads_[i].running = false;
+    }
+    shares_[i]->start_kernel(*work.profile, done, {group_, work.weights}, *this);
+  }
+  ahead_ = nullptr;
+}
+
+// Between the pieces of one op, everything before the first compute overlaps: see RankRunner.
+void KernelPlayer::prefetch(const KernelWork& next, models::Ahead ahead) {
+  if (ahead != models::Ahead::Weights || next.loads == nullptr) return;
+  ahead_ = next.profile;
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    loads_[i].handle = next.deferred
+                           ? shares_[i]->start_deferred(*next.loads, group_, loads_[i])
+                           : shares_[i]->start_kernel(*next.loads, base::Time(0), {group_, {}},
+                                                      loads_[i]);
+    loads_[i].running = true;
+  }
+}
+
+void KernelPlayer::fingerprint(base::StateHash& hash) const {
+  hash.add(ahead_ == nullptr ? 0 : 1);
+  for (const Loads& l : loads_) hash.add(l.running ? l.handle : -1);
+}
+
+}  // namespace trn3sim::modules
