@@ -62,8 +62,8 @@ void parse_timeline(const po::variables_map& values, Simulate& simulate) {
 
 Command parse_simulate(const Arguments& arguments) {
   po::options_description options;
-  for (const char* flag :
-       {"help,h", "version", "quiet,q", "timeline", "timeline-gzip", "no-cache"}) {
+  for (const char* flag : {"help,h", "version", "quiet,q", "timeline", "timeline-gzip", "no-cache",
+                           "no-fast-forward"}) {
     options.add_options()(flag, "");
   }
   for (const char* name :
@@ -93,6 +93,7 @@ Command parse_simulate(const Arguments& arguments) {
   }
   const std::string level = choice(values, "compile", {"stock", "tuned", "ideal"});
   if (!level.empty()) simulate.overrides.push_back("compile.level=" + level);
+  if (values.count("no-fast-forward") > 0) simulate.overrides.push_back("run.fast_forward=false");
   for (std::string& set : overrides_of(values)) simulate.overrides.push_back(std::move(set));
   simulate.format = format_of(values);
   simulate.out = text_of(values, "out");

@@ -22,7 +22,7 @@ struct ShowText {  // --help, --version
 // trn3sim --config FILE --trace FILE
 struct Simulate {
   std::string config, trace;
-  std::vector<std::string> overrides;  // "path=value", --compile first
+  std::vector<std::string> overrides;  // "path=value", --compile and --no-fast-forward first
   Format format = Format::Text;
   std::string out;  // directory; empty: none
   bool quiet = false;

@@ -20,6 +20,7 @@ Simulate a step
     --timeline-limit N  slices in it (default 200000); what ends later is left out
     --timeline-gzip     write timeline.json.gz instead
     --quiet             no progress on the terminal
+    --no-fast-forward   simulate every iteration of every loop; --set run.fast_forward=false
     --no-cache          measure every kernel anew, keep nothing for the next run
 
 Make and look at workloads

@@ -29,7 +29,7 @@ class DeterminismTest(unittest.TestCase):
             for n, (config, plan) in enumerate(plans):
                 trace = runner.generate(folder, f"t{n}.trace", **plan)
                 skipped, _ = runner.results(config, trace)
-                full, _ = runner.results(config, trace, "run.fast_forward=false")
+                full, _ = runner.results(config, trace, flags=["--no-fast-forward"])
                 self.assertEqual(skipped, full, plan)
 
 
