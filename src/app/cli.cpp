@@ -107,7 +107,7 @@ Command parse_llama(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("help,h", "")("overlap-grad-reduce", "");
   options.add_options()("output,o", po::value<std::string>(), "");
-  for (const char* name : {"preset", "rank-unit", "zero1"}) {
+  for (const char* name : {"preset", "rank-unit", "zero1", "recompute"}) {
     options.add_options()(name, po::value<std::string>(), "");
   }
   for (const char* name : kLlamaNumbers) options.add_options()(name, po::value<std::string>(), "");
@@ -123,6 +123,7 @@ Command parse_llama(const Arguments& arguments) {
     if (values.count(name) > 0) generate.values.emplace_back(name, number_of(values, name, 1));
   }
   generate.rank_unit = choice(values, "rank-unit", {"chip", "logical_core", "core"});
+  generate.recompute = choice(values, "recompute", {"none", "selective", "full"});
   generate.zero1 = choice(values, "zero1", {"on", "off"}) != "off";
   generate.overlap_grad_reduce = values.count("overlap-grad-reduce") > 0;
   generate.out = output_file(values);

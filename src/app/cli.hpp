@@ -38,6 +38,7 @@ struct GenerateLlama {
   std::string preset;                                        // empty: none
   std::vector<std::pair<std::string, std::int64_t>> values;  // "tp", 4; in the order of the options
   std::string rank_unit;                                     // empty: the default
+  std::string recompute;                                     // empty: the default
   bool zero1 = true;
   bool overlap_grad_reduce = false;
   std::string out;  // file; "-": standard output

@@ -88,6 +88,8 @@ inline constexpr const char* kLlamaHelp =
     --dp N              data-parallel ranks
     --rank-unit UNIT    chip, logical_core or core: what one rank is
     --zero1 on|off      shard the optimizer over the data-parallel ranks (default on)
+    --recompute WHAT    none, selective (default: SiLU x mul) or full: what each layer's backward
+                        pass computes again instead of keeping it
     --overlap-grad-reduce    reduce gradients during the last backward pass
     -o, --output FILE   "-" is standard output
 

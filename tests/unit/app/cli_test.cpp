@@ -98,13 +98,14 @@ TEST(Cli, TraceCommands) {
 TEST(Cli, GenerateLlama) {
   const auto g = std::get<GenerateLlama>(parse(
       {"trace", "gen", "llama", "--preset", "llama2-7b", "--tp", "8", "--kv-heads=4", "--rank-unit",
-       "chip", "--zero1", "off", "--overlap-grad-reduce", "-o", "-"}));
+       "chip", "--zero1", "off", "--recompute", "full", "--overlap-grad-reduce", "-o", "-"}));
   EXPECT_EQ(g.preset, "llama2-7b");
   ASSERT_EQ(g.values.size(), 2U);
   EXPECT_EQ(g.values[0], (std::pair<std::string, std::int64_t>("tp", 8)));
   EXPECT_EQ(g.values[1], (std::pair<std::string, std::int64_t>("kv-heads", 4)));
   EXPECT_EQ(g.rank_unit, "chip");
   EXPECT_FALSE(g.zero1);
+  EXPECT_EQ(g.recompute, "full");
   EXPECT_TRUE(g.overlap_grad_reduce);
   EXPECT_EQ(g.out, "-");
 }
