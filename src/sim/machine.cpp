@@ -60,17 +60,8 @@ void Machine::prepare_tables() {
   net.plan = state_.plan;
   net.graph = state_.graph;
   net.context = &state_.context;
-  const std::size_t ranks = state_.plan->places.size();
-  for (const compile::GroupSet& set : state_.plan->group_sets) {
+  for (const compile::GroupSet& set : state_.plan->group_sets)
     state_.chains.emplace_back(set.groups.size());
-    std::vector<std::int32_t> index(ranks, 0);
-    for (const compile::GroupPlan& g : set.groups)
-      for (const compile::Ring& ring : g.rings)
-        for (std::size_t i = 0; i < ring.order.size(); ++i)
-          index[static_cast<std::size_t>(g.members[static_cast<std::size_t>(ring.order[i])])] =
-              static_cast<std::int32_t>(i);
-    net.ring_index.push_back(std::move(index));
-  }
 }
 
 // Work without a shape: the larger of FLOP at the format's peak, bytes at the stack's capacity, and
