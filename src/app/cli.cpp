@@ -63,8 +63,8 @@ void parse_timeline(const po::variables_map& values, Simulate& simulate) {
 
 Command parse_simulate(const Arguments& arguments) {
   po::options_description options;
-  for (const char* flag :
-       {"help,h", "version", "quiet,q", "timeline", "timeline-gzip", "no-cache"}) {
+  for (const char* flag : {"help,h", "version", "quiet,q", "timeline", "timeline-gzip", "no-cache",
+                           "no-fast-forward"}) {
     options.add_options()(flag, "");
   }
   for (const char* name : {"config", "trace", "compile", "format", "out", "timeline-chips",
@@ -94,6 +94,7 @@ Command parse_simulate(const Arguments& arguments) {
   }
   const std::string level = choice(values, "compile", {"stock", "tuned", "ideal"});
   if (!level.empty()) simulate.overrides.push_back("compile.level=" + level);
+  if (values.count("no-fast-forward") > 0) simulate.overrides.push_back("run.fast_forward=false");
   for (std::string& set : overrides_of(values)) simulate.overrides.push_back(std::move(set));
   simulate.format = format_of(values);
   simulate.out = text_of(values, "out");
@@ -138,7 +139,7 @@ Command parse_llama(const Arguments& arguments) {
   po::options_description options;
   options.add_options()("help,h", "")("overlap-grad-reduce", "");
   options.add_options()("output,o", po::value<std::string>(), "");
-  for (const char* name : {"preset", "rank-unit", "zero1"}) {
+  for (const char* name : {"preset", "rank-unit", "zero1", "recompute"}) {
     options.add_options()(name, po::value<std::string>(), "");
   }
   for (const char* name : kLlamaNumbers) options.add_options()(name, po::value<std::string>(), "");
@@ -154,6 +155,7 @@ Command parse_llama(const Arguments& arguments) {
     if (values.count(name) > 0) generate.values.emplace_back(name, number_of(values, name, 1));
   }
   generate.rank_unit = choice(values, "rank-unit", {"chip", "logical_core", "core"});
+  generate.recompute = choice(values, "recompute", {"none", "selective", "full"});
   generate.zero1 = choice(values, "zero1", {"on", "off"}) != "off";
   generate.overlap_grad_reduce = values.count("overlap-grad-reduce") > 0;
   generate.out = output_file(values);

@@ -22,7 +22,7 @@ struct ShowText {  // --help, --version
 // trn3sim --config FILE --trace FILE
 struct Simulate {
   std::string config, trace;
-  std::vector<std::string> overrides;  // "path=value", --compile first
+  std::vector<std::string> overrides;  // "path=value", --compile and --no-fast-forward first
   Format format = Format::Text;
   std::string out;  // directory; empty: none
   bool quiet = false;
@@ -46,6 +46,7 @@ struct GenerateLlama {
   std::string preset;                                        // empty: none
   std::vector<std::pair<std::string, std::int64_t>> values;  // "tp", 4; in the order of the options
   std::string rank_unit;                                     // empty: the default
+  std::string recompute;                                     // empty: the default
   bool zero1 = true;
   bool overlap_grad_reduce = false;
   std::string out;  // file; "-": standard output

@@ -20,6 +20,7 @@ Simulate a step
     --timeline-limit N  slices in it (default 200000); what ends later is left out
     --timeline-gzip     write timeline.json.gz instead
     --quiet             no progress on the terminal
+    --no-fast-forward   simulate every iteration of every loop; --set run.fast_forward=false
     --no-cache          measure every kernel anew, keep nothing for the next run
     --fidelity LEVEL    profiled (default): kernels run in detail once and are replayed; detailed:
                         every instruction of every kernel runs on the machine
@@ -108,6 +109,8 @@ inline constexpr const char* kLlamaHelp =
     --dp N              data-parallel ranks
     --rank-unit UNIT    chip, logical_core or core: what one rank is
     --zero1 on|off      shard the optimizer over the data-parallel ranks (default on)
+    --recompute WHAT    none, selective (default: SiLU x mul) or full: what each layer's backward
+                        pass computes again instead of keeping it
     --overlap-grad-reduce    reduce gradients during the last backward pass
     -o, --output FILE   "-" is standard output
 

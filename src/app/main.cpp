@@ -147,6 +147,7 @@ int sc_main(int /*argc*/, char** /*argv*/) {
 int main(int argc, char** argv) {
   trn3sim::app::reserve_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit of its size is an error like a full disk
   return trn3sim::app::guarded([&] {
     spdlog::set_default_logger(spdlog::stderr_logger_st("trn3sim"));
     spdlog::set_pattern("%l: %v");

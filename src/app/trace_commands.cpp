@@ -64,6 +64,9 @@ generate::LlamaPlan llama_plan(const GenerateLlama& options) {
   if (options.rank_unit == "chip") plan.rank_unit = base::RankUnit::Chip;
   if (options.rank_unit == "logical_core") plan.rank_unit = base::RankUnit::LogicalCore;
   if (options.rank_unit == "core") plan.rank_unit = base::RankUnit::Core;
+  for (const generate::Recompute r :
+       {generate::Recompute::None, generate::Recompute::Selective, generate::Recompute::Full})
+    if (options.recompute == generate::recompute_name(r)) plan.recompute = r;
   plan.zero1 = options.zero1;
   plan.overlap_grad_reduce = options.overlap_grad_reduce;
   return plan;

@@ -51,13 +51,11 @@ class Length {
   double of_collective(const trace::Collective& c) const {
     for (const GroupSet& set : plan_.group_sets) {
       if (set.name != c.group) continue;
-      const auto me = static_cast<std::size_t>(rank_);
-      const GroupPlan& g = set.groups[static_cast<std::size_t>(set.group_of_rank[me])];
-      const CollectiveProgram p =
-          collective_program(c, static_cast<std::int64_t>(g.members.size()), 0);
+      const CollectiveProgram p = collective_program(c, shape_of(set, rank_, Way::Ring));
       const double start =
           base::to_seconds(chip_.collectives.start_overhead + chip_.dma.start_latency);
-      return start + static_cast<double>(p.sends) * over(p.bytes.count(), chip_.on_chip.stack_link);
+      return start + static_cast<double>(p.parts[0].sends) *
+                         over(p.parts[0].bytes.count(), chip_.on_chip.stack_link);
     }
     return 0;
   }

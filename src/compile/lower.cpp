@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "collective_choice.hpp"
 #include "precision.hpp"
 #include "trn3sim/base/text.hpp"
 
@@ -215,6 +216,10 @@ class Lowering {
     for (std::size_t s = 0; s < plan_.group_sets.size(); ++s)
       if (plan_.group_sets[s].name == c.group) out.collective = static_cast<std::int32_t>(s);
     TRN3SIM_CHECK(out.collective >= 0, "group set missing for " + op.id);
+    const Choice choice = choose_way(c, plan_.group_sets[static_cast<std::size_t>(out.collective)],
+                                     run_, plan_.places.front());
+    out.way = choice.way;
+    out.reason = choice.reason;
     const std::int64_t size = std::max(c.in, c.out);
     out.label = label_index(c.kind == trace::CollectiveKind::Barrier
                                 ? fmt::format("barrier {}", c.group)

@@ -6,6 +6,7 @@
 #include "trn3sim/base/text.hpp"
 #include "trn3sim/compile/plan.hpp"
 
+#include "collective_choice.hpp"
 #include "length.hpp"
 #include "lower.hpp"
 #include "messages.hpp"
@@ -70,11 +71,14 @@ void check_memory(const trace::Program& program, const config::RunSpec& run, con
   }
 }
 
-bool uses_pairs(const trace::Program& program, const std::string& group) {
+bool uses_pairs(const trace::Program& program, const GroupSet& set, const config::RunSpec& run) {
+  const auto members = static_cast<std::int64_t>(set.groups.front().members.size());
   for (const trace::Block& block : program.blocks)
     for (const trace::Op& op : block.ops) {
       const auto* c = std::get_if<trace::Collective>(&op.body);
-      if (c != nullptr && c->group == group && c->kind == trace::CollectiveKind::AllToAll)
+      if (c == nullptr || c->group != set.name) continue;
+      if (c->kind == trace::CollectiveKind::AllToAll ||
+          allowed_way(*c, members, run).way != Way::Ring)
         return true;
     }
   return false;
@@ -100,7 +104,10 @@ GroupSet make_groups(const trace::Program& program, const trace::Collective& c) 
   return set;
 }
 
-void make_group_sets(const trace::Program& program, RouteCache& routes, Plan& plan) {
+void make_group_sets(const trace::Program& program, const config::RunSpec& run, RouteCache& routes,
+                     Plan& plan) {
+  const Embedding embedding{plan.places, routes, run.system.chip};
+  const auto most = static_cast<std::int64_t>(std::min<std::uint64_t>(run.collectives.rings, 4));
   for (const trace::Block& block : program.blocks)
     for (const trace::Op& op : block.ops) {
       const auto* c = std::get_if<trace::Collective>(&op.body);
@@ -109,8 +116,8 @@ void make_group_sets(const trace::Program& program, RouteCache& routes, Plan& pl
                                      [&](const GroupSet& s) { return s.name == c->group; });
       if (known) continue;
       GroupSet set = make_groups(program, *c);
-      embed_rings(set, plan.places, routes);
-      if (uses_pairs(program, c->group)) embed_pairs(set, plan.places, routes);
+      embed_rings(set, embedding, most);
+      if (uses_pairs(program, set, run)) embed_pairs(set, embedding);
       plan.group_sets.push_back(std::move(set));
     }
 }
@@ -137,7 +144,7 @@ Plan place(const trace::Program& program, const topology::Graph& graph,
   base::Problems problems;
   check_memory(program, run, plan, problems);
   RouteCache routes(graph);
-  make_group_sets(program, routes, plan);
+  make_group_sets(program, run, routes, plan);
   route_messages(program, routes, plan, problems);
   check_members(program, plan, problems);
   check_length(program, run, plan, problems);

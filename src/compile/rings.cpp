@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <tuple>
 
 #include "trn3sim/base/error.hpp"
+#include "trn3sim/compile/collective.hpp"
 
 namespace trn3sim::compile {
 namespace {
@@ -48,29 +50,64 @@ std::vector<std::int64_t> tour(const GroupPlan& group, const std::vector<RankPla
   return order;
 }
 
-void name_worst_links(GroupSet& set, const topology::Graph& graph) {
-  std::vector<std::int64_t> rings_over(graph.links().size(), 0);
-  for (const GroupPlan& g : set.groups)
-    for (const Ring& ring : g.rings)
-      for (const Route& hop : ring.hops)
-        for (topology::LinkId id : hop) ++rings_over[static_cast<std::size_t>(id)];
-  std::int64_t worst = INT64_MAX;
-  for (GroupPlan& g : set.groups) {
-    std::int64_t least = INT64_MAX;
-    for (const Ring& ring : g.rings)
-      for (const Route& hop : ring.hops)
-        for (topology::LinkId id : hop) {
-          const std::int64_t share =
-              graph.link(id).bandwidth.count() / rings_over[static_cast<std::size_t>(id)];
-          if (share >= least) continue;
-          least = share;
-          g.worst_link = graph.link(id).name;
-        }
-    if (least < worst) {
-      worst = least;
-      set.worst_link = g.worst_link;
-    }
+bool spans_chips(const GroupPlan& group, const std::vector<RankPlace>& places) {
+  const auto chip = [&](std::int64_t rank) { return places[static_cast<std::size_t>(rank)].chip; };
+  return std::any_of(group.members.begin(), group.members.end(),
+                     [&](std::int64_t r) { return chip(r) != chip(group.members.front()); });
+}
+
+// Whether no link is crossed twice, but for those between a stack and its ports.
+bool link_disjoint(const std::vector<Ring>& rings, const topology::Graph& graph) {
+  std::set<topology::LinkId> used;
+  for (const Ring& ring : rings)
+    for (const Route& hop : ring.hops)
+      for (topology::LinkId id : hop)
+        if (graph.link(id).kind != topology::LinkKind::PortLink && !used.insert(id).second)
+          return false;
+  return true;
+}
+
+Ring backwards(const GroupPlan& group, const Ring& ring, const Embedding& embedding) {
+  std::vector<std::int64_t> order = ring.order;
+  std::reverse(order.begin(), order.end());
+  return make_ring(group, std::move(order), embedding);
+}
+
+// Rings of every group; empty if a group has none of that kind.
+using Choice = std::vector<std::vector<Ring>>;
+
+Choice both_directions(const GroupSet& set, const Choice& tours, const Embedding& embedding) {
+  Choice both = tours;
+  for (std::size_t g = 0; g < both.size(); ++g) {
+    const GroupPlan& group = set.groups[g];
+    if (group.members.size() < 3 || !spans_chips(group, embedding.places)) return {};
+    both[g].push_back(backwards(group, both[g].front(), embedding));
+    if (!link_disjoint(both[g], embedding.routes.graph())) return {};
   }
+  return both;
+}
+
+Choice two_cycles(const GroupSet& set, const Embedding& embedding) {
+  Choice cycles;
+  for (const GroupPlan& group : set.groups) {
+    cycles.push_back(hamiltonian_rings(group, embedding));
+    if (cycles.back().empty()) return {};
+  }
+  return cycles;
+}
+
+// A step of 1 MiB per member, with all groups at once.
+base::Time probe_step(const Choice& choice, const Embedding& embedding) {
+  trace::Collective probe;
+  probe.kind = trace::CollectiveKind::AllGather;
+  probe.in = kProbe.count();
+  const Exchange exchange = measure_rings(choice, embedding.routes.graph(), nullptr);
+  CollectiveShape shape;
+  shape.members = 2;
+  shape.rings = static_cast<std::int64_t>(choice.front().size());
+  shape.exits = exchange.exits;
+  return expected_time(collective_program(probe, shape), exchange, embedding.chip,
+                       dma_rate(embedding.chip, embedding.places.front(), false));
 }
 
 }  // namespace
@@ -85,33 +122,44 @@ const Route& RouteCache::route(NodeId from, NodeId to) {
   return found;
 }
 
-void embed_rings(GroupSet& set, const std::vector<RankPlace>& places, RouteCache& routes) {
-  const auto groups = static_cast<std::int64_t>(set.groups.size());
-  for (std::int64_t g = 0; g < groups; ++g) {
-    GroupPlan& group = set.groups[static_cast<std::size_t>(g)];
-    const auto n = static_cast<std::int64_t>(group.members.size());
-    if (n == 1) continue;
-    Ring ring;
-    ring.order = tour(group, places, g * n / groups % n, routes);
-    if (g % 2 == 1) std::reverse(ring.order.begin(), ring.order.end());
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t from = ring.order[static_cast<std::size_t>(i)];
-      const std::int64_t to = ring.order[static_cast<std::size_t>((i + 1) % n)];
-      ring.hops.push_back(routes.route(port_of(group, places, from), port_of(group, places, to)));
-    }
-    group.rings = {std::move(ring)};
+Ring make_ring(const GroupPlan& group, std::vector<std::int64_t> order,
+               const Embedding& embedding) {
+  Ring ring;
+  ring.order = std::move(order);
+  const std::size_t n = ring.order.size();
+  ring.place.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t from = ring.order[i], to = ring.order[(i + 1) % n];
+    ring.place[static_cast<std::size_t>(from)] = static_cast<std::int64_t>(i);
+    ring.hops.push_back(embedding.routes.route(port_of(group, embedding.places, from),
+                                               port_of(group, embedding.places, to)));
   }
-  name_worst_links(set, routes.graph());
+  return ring;
 }
 
-void embed_pairs(GroupSet& set, const std::vector<RankPlace>& places, RouteCache& routes) {
-  for (GroupPlan& group : set.groups) {
-    const auto n = static_cast<std::int64_t>(group.members.size());
-    group.pair_routes.clear();
-    for (std::int64_t from = 0; from < n; ++from)
-      for (std::int64_t to = 0; to < n; ++to)
-        group.pair_routes.push_back(
-            routes.route(port_of(group, places, from), port_of(group, places, to)));
+void embed_rings(GroupSet& set, const Embedding& embedding, std::int64_t most) {
+  const auto groups = static_cast<std::int64_t>(set.groups.size());
+  const auto n = static_cast<std::int64_t>(set.groups.front().members.size());
+  if (n == 1) return;
+  Choice best;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    const GroupPlan& group = set.groups[static_cast<std::size_t>(g)];
+    std::vector<std::int64_t> order =
+        tour(group, embedding.places, g * n / groups % n, embedding.routes);
+    if (g % 2 == 1) std::reverse(order.begin(), order.end());
+    best.push_back({make_ring(group, std::move(order), embedding)});
+  }
+  std::vector<Choice> more;
+  if (most >= 2) more.push_back(both_directions(set, best, embedding));
+  if (most >= 4) more.push_back(two_cycles(set, embedding));
+  for (Choice& choice : more)
+    if (!choice.empty() && probe_step(choice, embedding) < probe_step(best, embedding))
+      best = std::move(choice);
+  std::vector<std::string> worst;
+  set.ring = measure_rings(best, embedding.routes.graph(), &worst);
+  for (std::size_t g = 0; g < best.size(); ++g) {
+    set.groups[g].rings = std::move(best[g]);
+    set.groups[g].worst_link = worst[g];
   }
 }
 

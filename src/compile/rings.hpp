@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trn3sim/compile/plan.hpp"
+#include "trn3sim/config/chip_spec.hpp"
 #include "trn3sim/topology/graph.hpp"
 
 namespace trn3sim::compile {
@@ -25,14 +26,39 @@ class RouteCache {
   std::map<topology::NodeId, std::vector<topology::Route>> from_;
 };
 
-// Embeds one ring per group of a set. A tour starts at member g x n / groups of group g, so that
-// the groups leave a rack over different links, and always goes on to the nearest member not yet
-// visited: least time for 1 MiB over the route, then nearest position, then the lower one. Every
-// other group runs its tour backwards, so that both directions of the links are used. Fills
-// worst_link with the link whose bandwidth per crossing ring is least.
-void embed_rings(GroupSet& set, const std::vector<RankPlace>& places, RouteCache& routes);
+// Where the ranks are and how they reach each other.
+struct Embedding {
+  const std::vector<RankPlace>& places;
+  RouteCache& routes;
+  const config::ChipSpec& chip;
+};
 
-// Fills pair_routes of every group of the set.
-void embed_pairs(GroupSet& set, const std::vector<RankPlace>& places, RouteCache& routes);
+// Embeds the rings of every group of a set. A tour starts at member g x n / groups of group g, so
+// that the groups leave a rack over different links, and always goes on to the nearest member not
+// yet visited: least time for 1 MiB over the route, then nearest position, then the lower one.
+// Every other group runs its tour backwards, so that both directions of the links are used.
+//
+// Groups that span chips may use up to `most` rings at once that share no link but those between a
+// stack and its ports: the tour in both directions, or two Hamiltonian cycles in both directions
+// where one member per chip sits on a torus that has them. More rings are taken only if a step of 1
+// MiB with all groups at once is then expected to be faster. Fills `ring` and the worst links:
+// those whose bandwidth per crossing ring is least.
+void embed_rings(GroupSet& set, const Embedding& embedding, std::int64_t most);
+
+// Fills pair_routes and pairs of every group of the set, and `mesh`.
+void embed_pairs(GroupSet& set, const Embedding& embedding);
+
+// One ring of a group in the given order of positions.
+Ring make_ring(const GroupPlan& group, std::vector<std::int64_t> order, const Embedding& embedding);
+
+// Two link-disjoint Hamiltonian cycles, each in both directions: one that goes around the rows of a
+// two-dimensional torus one by one, with directions chosen so that what is left is the other one.
+// There are such if both dimensions are even or both odd (checked up to 8 x 8). Empty if the members
+// are not one per chip or their direct links have none of this kind.
+std::vector<Ring> hamiltonian_rings(const GroupPlan& group, const Embedding& embedding);
+
+// What all rings of the set find together; `worst` gets the worst link of each group.
+Exchange measure_rings(const std::vector<std::vector<Ring>>& rings, const topology::Graph& graph,
+                       std::vector<std::string>* worst);
 
 }  // namespace trn3sim::compile

@@ -20,8 +20,8 @@ constexpr std::size_t kFileMax = std::size_t{256} << 20U;
 constexpr std::size_t kDepthMax = 64;  // a system needs 6
 
 const std::vector<std::string>& roots() {
-  static const std::vector<std::string> kRoots = {"chip",    "fabric",    "name",
-                                                  "compile", "precision", "run"};
+  static const std::vector<std::string> kRoots = {"chip",      "fabric",      "name", "compile",
+                                                  "precision", "collectives", "run"};
   return kRoots;
 }
 

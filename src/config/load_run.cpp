@@ -88,6 +88,7 @@ void read_system(const Json& document, const fs::path& file, RunSpec& run, ReadS
   run.system.fabric = read.fabric;
   run.compile = read.compile;
   run.precision = read.precision;
+  run.collectives = read.collectives;
   run.seed = read.run.seed;
   run.shuffle = read.run.shuffle;
   run.fast_forward = read.run.fast_forward;
@@ -144,7 +145,11 @@ RunSpec load_run(const std::string& config, const std::vector<std::string>& over
   read_system(system, run.config_file, run, state);
   if (chip.ok) read_chip(chip, run.system.chip, state);
   state.problems.throw_if_any();
-  validate(run.system, places(state, run.config_file.string(), chip), state.problems);
+  const PlaceOf place = places(state, run.config_file.string(), chip);
+  validate(run.system, place, state.problems);
+  if (const std::uint64_t rings = run.collectives.rings; rings != 1 && rings != 2 && rings != 4)
+    state.problems.add(place({"collectives", "rings"}),
+                       fmt::format("expected 1, 2 or 4 rings, got {}", rings));
   state.problems.throw_if_any();
 
   for (const auto& [path, from] : state.provenance)

@@ -65,7 +65,7 @@ void BlockWriter::finish(LineWriter& writer, const Ids& deps, const Extra& extra
   writer.texts("deps", deps);
   if (extra.alloc > 0) writer.number("alloc", extra.alloc);
   if (extra.free > 0) writer.number("free", extra.free);
-  if (extra.recompute) writer.flag("recompute", true);
+  if (extra.recompute || recompute_) writer.flag("recompute", true);
   line(writer);
 }
 

@@ -59,6 +59,8 @@ class BlockWriter {
   void line(const trace::LineWriter& writer) { text_ += writer.line(); }
   void call(std::string_view id, std::string_view block, const Ids& deps);
   void repeat(std::string_view id, std::string_view block, std::int64_t times, const Ids& deps);
+  // Whether the ops that follow are work done again.
+  void mark_recompute(bool mark) { recompute_ = mark; }
   // The block with its `end`.
   [[nodiscard]] std::string end() const;
 
@@ -66,6 +68,7 @@ class BlockWriter {
   void finish(trace::LineWriter& writer, const Ids& deps, const Extra& extra);
   const LlamaPlan& plan_;
   LlamaSizes sizes_;
+  bool recompute_ = false;
   std::string text_;
 };
 

@@ -90,7 +90,7 @@ class Llama {
                                   .number("micro_batch", plan_.mbs)
                                   .number("global_batch", plan_.gbs)
                                   .flag("sequence_parallel", plan_.sequence_parallel)
-                                  .flag("selective_recompute", plan_.selective_recompute)
+                                  .text("recompute", recompute_name(plan_.recompute))
                                   .flag("zero1", plan_.zero1)
                                   .flag("overlap_grad_reduce", plan_.overlap_grad_reduce)
                                   .object();

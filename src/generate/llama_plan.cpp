@@ -60,6 +60,18 @@ void check_tp(const LlamaPlan& p, base::Problems& problems) {
 
 }  // namespace
 
+std::string_view recompute_name(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::None:
+      return "none";
+    case Recompute::Selective:
+      return "selective";
+    case Recompute::Full:
+      return "full";
+  }
+  return "";
+}
+
 std::int64_t LlamaDims::parameters_per_rank(std::int64_t tp) const {
   return layers * layer_parameters(*this, tp) + 2 * (vocab / tp) * hidden + hidden;
 }

@@ -28,9 +28,11 @@ base::Time KernelProfile::at(base::Rate served) const {
       curve.begin(), curve.end(), served,
       [](base::Rate rate, const ProfilePoint& point) { return rate < point.served; });
   if (above == curve.begin()) {
-    // Bound by its data: the time is proportional to 1/rate.
-    const Int128 time =
-        base::ceil_div(Int128(above->duration.count()) * above->served.count(), served.count());
+    // All its data binds: nothing makes the time grow faster with 1 / rate.
+    const Int128 bytes = counts.hbm_read_bytes + counts.hbm_write_bytes;
+    const Int128 femtos = bytes * base::kFemtosPerSecond;
+    const Int128 time = above->duration.count() + base::ceil_div(femtos, served.count()) -
+                        femtos / above->served.count();
     TRN3SIM_CHECK(time < base::kTimeMax.count(), "kernel time passes the largest time");
     return base::Time(static_cast<std::int64_t>(time));
   }

@@ -25,11 +25,15 @@ std::vector<base::Rate> water_fill(base::Rate capacity, const std::vector<base::
                    [&](std::size_t a, std::size_t b) { return demands[a] < demands[b]; });
   std::vector<base::Rate> grants(demands.size());
   std::int64_t left = capacity.count();
+  base::Rate fair(0);
+  bool enough = true;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::int64_t fair = left / static_cast<std::int64_t>(order.size() - i);
-    const std::int64_t grant = std::min(demands[order[i]].count(), fair);
-    grants[order[i]] = base::Rate(grant);
-    left -= grant;
+    // All that want more than their share get the same, whatever their order: the remainder of the
+    // division, below one byte per second each, is left over.
+    if (enough) fair = base::Rate(left / static_cast<std::int64_t>(order.size() - i));
+    enough = demands[order[i]] <= fair;
+    grants[order[i]] = std::min(demands[order[i]], fair);
+    left -= grants[order[i]].count();
   }
   return grants;
 }
@@ -54,7 +58,8 @@ ShareModel::Handle ShareModel::add_kernel(base::Time now, const KernelProfile& p
   e.used = true;
   e.profile = &profile;
   e.claim = claim;
-  e.demand = scaled(profile.demand(), claim.weights.stack, kUnitWeight);
+  e.data = profile.demand();
+  e.demand = scaled(e.data, claim.weights.stack, kUnitWeight);
   e.full = profile.duration;
   e.grant = e.demand;
   const Int128 whole = std::max<std::int64_t>(profile.duration.count(), 1);
@@ -84,15 +89,16 @@ std::int64_t ShareModel::withdraw(base::Time now, Handle kernel) {
   return kWhole - left;
 }
 
-ShareModel::Handle ShareModel::add_flow(base::Time now, base::Rate demand, std::int32_t group) {
+ShareModel::Handle ShareModel::add_flow(base::Time now, base::Rate demand, const Claim& claim) {
   settle(now);
   const Handle handle = take_slot();
   Entry& e = entries_[static_cast<std::size_t>(handle)];
   e = Entry{};
   e.used = true;
-  e.claim.group = group;
-  e.demand = e.grant = demand;
-  total_demand_ += demand.count();
+  e.claim = claim;
+  e.data = demand;
+  e.demand = e.grant = scaled(demand, claim.weights.stack, kUnitWeight);
+  total_demand_ += e.demand.count();
   reallocate();
   return handle;
 }
@@ -168,9 +174,10 @@ struct ShareModel::Division {
   }
   // A wish is what helps in a kernel's bursts; on average it takes less, and the others have the
   // rest. So each may have what the others leave on average, if that is more than its fair share.
-  // One alone has what it wishes: its profile knows the resource.
+  // A kernel alone has what it wishes: its profile knows the resource.
   void divide(base::Rate capacity) {
-    if (total(first) > capacity.count() && first.size() > 1) fill(first, capacity);
+    const bool alone = first.size() == 1 && first.front().entry->profile != nullptr;
+    if (total(first) > capacity.count() && !alone) fill(first, capacity);
     std::int64_t used = 0;
     for (const Part& p : first) used += taken(p);
     std::vector<base::Rate> grants;
@@ -259,7 +266,8 @@ void ShareModel::take_finished(base::Time now, std::vector<Handle>& finished) {
 }
 
 base::Rate ShareModel::granted(Handle handle) const {
-  return entries_[static_cast<std::size_t>(handle)].grant;
+  const Entry& e = entries_[static_cast<std::size_t>(handle)];
+  return e.grant == e.demand ? e.data : scaled(e.grant, kUnitWeight, e.claim.weights.stack);
 }
 
 void ShareModel::fingerprint(base::StateHash& hash, base::Time now) const {

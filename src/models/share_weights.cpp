@@ -79,15 +79,23 @@ ByteWeights ShareWeights::of(const KernelProfile& profile, base::Rate engines) c
   if (bytes == 0) return {};
   const Int128 full = base::ceil_div(Int128(bytes) * base::kFemtosPerSecond, engines.count());
   const auto dma = static_cast<std::int64_t>(Int128(kUnitWeight) * profile.dma_busy.count() / full);
-  // Share of writes in 1/1024 of a step, then between the two steps around it.
-  const auto share = static_cast<std::int64_t>(Int128(profile.counts.hbm_write_bytes) *
-                                               static_cast<std::int64_t>(kSteps) * 1024 / bytes);
-  const std::size_t step = std::min(static_cast<std::size_t>(share / 1024), kSteps - 1);
-  const std::int64_t part = share - static_cast<std::int64_t>(step) * 1024;
-  const std::int64_t hbm = hbm_[step] + (hbm_[step + 1] - hbm_[step]) * part / 1024;
+  const std::int64_t hbm = of_stack(profile.counts.hbm_write_bytes, bytes);
   if (profile.copies < 2) return {std::max({kUnitWeight, dma, hbm}), std::max(kUnitWeight, dma)};
   const ByteWeights first{std::max(kUnitWeight, hbm), std::max(kUnitWeight, dma)};
   return {measured(profile, first, engines), first.engines};
+}
+
+ByteWeights ShareWeights::of_flow(std::int64_t touches) const {
+  return {of_stack(1, touches), kUnitWeight};
+}
+
+std::int64_t ShareWeights::of_stack(std::int64_t writes, std::int64_t whole) const {
+  // Share of writes in 1/1024 of a step, then between the two steps around it.
+  const auto share = static_cast<std::int64_t>(Int128(writes) * static_cast<std::int64_t>(kSteps) *
+                                               1024 / whole);
+  const std::size_t step = std::min(static_cast<std::size_t>(share / 1024), kSteps - 1);
+  const std::int64_t part = share - static_cast<std::int64_t>(step) * 1024;
+  return hbm_[step] + (hbm_[step + 1] - hbm_[step]) * part / 1024;
 }
 
 // The weight on the stack nearest to `first` with which copies take what the bench measured.

@@ -3,6 +3,7 @@
 #include "trn3sim/modules/cc_core.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "trn3sim/base/error.hpp"
 
@@ -64,50 +65,47 @@ void CcCore::begin(std::int32_t set) {
   Active& a = active_[static_cast<std::size_t>(set)];
   a.begun = true;
   const compile::CollectiveProgram& p = a.job.program;
-  if (p.sends + p.receives > 0 && port().share != nullptr)
-    a.flow = port().share->open_flow(
-        compile::flow_demand(p, hop_of(a, set, 0), *network_.graph, *network_.chip,
-                             network_.plan->places[static_cast<std::size_t>(rank_)]),
-        static_cast<std::int32_t>(port().first_core));
-  std::vector<Early>& early = early_[static_cast<std::size_t>(set)];
-  for (auto it = early.begin(); it != early.end(); ++it) {
-    if (it->sequence != a.sequence) continue;
-    const std::int64_t count = it->count;
-    early.erase(it);
-    for (std::int64_t i = 0; i < count; ++i) count_arrival(a);
-    break;
+  if (p.moves() && port().share != nullptr) {
+    a.wanted = compile::flow_demand(p, network_.plan->group_sets[static_cast<std::size_t>(set)],
+                                    rank_, *network_.graph, *network_.chip,
+                                    network_.plan->places[static_cast<std::size_t>(rank_)]);
+    const auto touches = static_cast<std::size_t>(compile::hbm_touches(p.parts[0], 0));
+    a.flow = port().share->open_flow(a.wanted.rate, {static_cast<std::int32_t>(port().first_core),
+                                                     network_.flow_weights.at(touches)});
   }
+  std::vector<Early>& early = early_[static_cast<std::size_t>(set)];
+  for (const Early& e : early)
+    for (std::int64_t i = 0; e.sequence == a.sequence && i < e.count; ++i) count_arrival(a, e.part);
+  std::erase_if(early, [&](const Early& e) { return e.sequence == a.sequence; });
   send_ready(a, set);
   finish_if_done(set);
 }
 
-compile::Hop CcCore::hop_of(const Active& a, std::int32_t set, std::int64_t index) const {
-  const auto s = static_cast<std::size_t>(set);
-  return compile::hop_of(a.job.program, network_.plan->group_sets[s], rank_,
-                         network_.ring_index[s][static_cast<std::size_t>(rank_)], index);
-}
-
 void CcCore::send_ready(Active& a, std::int32_t set) {
-  while (compile::may_send(a.job.program, a.sent, a.received)) send_step(a, set, a.sent++);
+  for (std::size_t part = 0; part < a.job.program.used; ++part)
+    while (compile::may_send(a.job.program, a.at, part)) send_step(a, set, part, a.at.sent[part]++);
 }
 
-void CcCore::send_step(Active& a, std::int32_t set, std::int64_t index) {
-  const compile::CollectiveProgram& p = a.job.program;
+void CcCore::send_step(const Active& a, std::int32_t set, std::size_t part, std::int64_t index) {
+  const compile::ProgramPart& p = a.job.program.parts[part];
   const config::ChipSpec& chip = *network_.chip;
   const auto me = static_cast<std::size_t>(rank_);
-  const compile::Hop hop = hop_of(a, set, index);
+  const compile::Hop hop =
+      compile::hop_of(p, network_.plan->group_sets[static_cast<std::size_t>(set)], rank_, index);
   Message m;
   m.route = hop.route->empty() ? &network_.local[me] : hop.route;
   m.order = static_cast<std::uint64_t>(rank_) * kStreams + static_cast<std::uint64_t>(set) + 1;
   m.bytes = p.bytes;
-  m.cap = compile::dma_rate(chip, network_.plan->places[me], index < p.reduce_receives);
+  m.cap = compile::message_rate(a.job.program, p, index, chip, network_.plan->places[me]);
   if (port().share != nullptr) m.source = this;
-  m.touches = compile::hbm_touches(p, index);
-  m.after = compile::arrival_delay(p, index, chip);
+  m.touches = compile::hbm_touches(p, index) * a.job.program.exits;
+  m.after = compile::arrival_delay(a.job.program, part, index, chip);
   m.sink = network_.cores[static_cast<std::size_t>(hop.to)];
   m.set = set;
   m.sequence = a.sequence;
   m.from = rank_;
+  m.part = static_cast<std::int32_t>(part);
+  m.index = index;
   counts_.sent_bytes += p.bytes.count();
   counts_.hbm_read_bytes += compile::send_hbm_bytes(p);
   counts_.dma_bytes += p.bytes.count();
@@ -119,7 +117,8 @@ EndTraffic CcCore::end_traffic(const Message& m, std::int64_t rank, std::int32_t
   EndTraffic end;
   end.stack = at.traffic;
   end.traffic.first_core = static_cast<std::int32_t>(at.first_core);
-  end.traffic.cores = static_cast<std::int32_t>(network_.plan->places[static_cast<std::size_t>(rank)].cores);
+  end.traffic.cores =
+      static_cast<std::int32_t>(network_.plan->places[static_cast<std::size_t>(rank)].cores);
   end.traffic.queue = kKinds * (m.set + 1) + kind;
   end.traffic.bytes = m.bytes;
   end.traffic.write = kind == kArrival;
@@ -138,15 +137,19 @@ void CcCore::launch(const Message& m, std::int64_t to, bool reduce) {
     ends.push_back(end_traffic(m, to, kArrival));
     if (reduce) ends.push_back(end_traffic(m, to, kOperand));
   }
-  if (ends.empty() || m.bytes.count() == 0) network_.fabric->send(m);
-  else network_.join->send(*network_.fabric, m, ends);
+  if (ends.empty() || m.bytes.count() == 0)
+    network_.fabric->send(m);
+  else
+    network_.join->send(*network_.fabric, m, ends);
 }
 
-// A message that is still queued when its collective has ended has no flow any more.
+// A flow that is paced by others and gets what it wants on average leaves single messages as fast
+// as they are. A message that is still queued when its collective has ended has no flow any more.
 base::Rate CcCore::rate(const Message& m) const {
   const Active& a = active_[static_cast<std::size_t>(m.set)];
   if (!a.running || a.sequence != m.sequence) return m.cap;
   const base::Rate granted = port().share->granted(a.flow);
+  if (a.wanted.paced && granted >= a.wanted.rate) return m.cap;
   return base::Rate(granted.count() / m.touches);
 }
 
@@ -166,35 +169,42 @@ void CcCore::delivered(const Message& m) {
     return;
   }
   Active& a = active_[static_cast<std::size_t>(m.set)];
-  if (a.begun && a.running && a.sequence == m.sequence) {
-    arrived(a, m.set);
-    return;
-  }
+  if (a.begun && a.running && a.sequence == m.sequence)
+    arrived(a, m);
+  else
+    count_early(m);
+}
+
+// In order of sequence and part, whichever came first, so that equal states look equal.
+void CcCore::count_early(const Message& m) {
   std::vector<Early>& early = early_[static_cast<std::size_t>(m.set)];
-  for (Early& e : early)
-    if (e.sequence == m.sequence) {
-      ++e.count;
-      return;
-    }
-  early.push_back({m.sequence, 1});
+  const auto at = std::find_if(early.begin(), early.end(), [&](const Early& e) {
+    return std::tie(e.sequence, e.part) >= std::tie(m.sequence, m.part);
+  });
+  if (at != early.end() && at->sequence == m.sequence && at->part == m.part)
+    ++at->count;
+  else
+    early.insert(at, {m.sequence, m.part, 1});
 }
 
-void CcCore::count_arrival(Active& a) {
+void CcCore::count_arrival(Active& a, std::int32_t part) {
+  const auto i = static_cast<std::size_t>(part);
+  const compile::ProgramPart& p = a.job.program.parts[i];
   counts_.hbm_read_bytes +=
-      compile::receive_hbm_read_bytes(a.job.program, a.received < a.job.program.reduce_receives);
-  ++a.received;
+      compile::receive_hbm_read_bytes(p, a.at.received[i] < p.reduce_receives);
+  ++a.at.received[i];
 }
 
-void CcCore::arrived(Active& a, std::int32_t set) {
-  count_arrival(a);
-  send_ready(a, set);
-  finish_if_done(set);
+void CcCore::arrived(Active& a, const Message& m) {
+  count_arrival(a, m.part);
+  send_ready(a, m.set);
+  finish_if_done(m.set);
 }
 
 void CcCore::finish_if_done(std::int32_t set) {
   Active& a = active_[static_cast<std::size_t>(set)];
   const compile::CollectiveProgram& p = a.job.program;
-  if (!a.running || !compile::is_done(p, a.sent, a.received)) return;
+  if (!a.running || !compile::is_done(p, a.at)) return;
   a.running = false;
   if (a.flow >= 0) port().share->close_flow(a.flow);
   end_.transfer_ended(a.job.queue);
@@ -244,15 +254,18 @@ bool CcCore::fingerprint(base::StateHash& hash, const std::vector<bool>& sets) c
     if (a.running) {
       hash.add(a.begun ? 1 : 0);
       hash.add(a.sequence - next_sequence_[s]);
-      hash.add(a.sent);
-      hash.add(a.received);
       hash.add(a.flow);
       hash.add(a.begun ? 0 : (a.begin - now).count());
-      hash.add(a.job.program.bytes.count());
-      hash.add(a.job.program.sends * 8 + a.job.program.receives);
+      for (std::size_t i = 0; i < a.job.program.used; ++i) {
+        const compile::ProgramPart& p = a.job.program.parts[i];
+        for (const std::int64_t value : {a.at.sent[i], a.at.received[i], p.bytes.count(), p.sends,
+                                         p.receives, std::int64_t{p.ring}})
+          hash.add(value);
+      }
     }
     for (const Early& e : early_[s]) {
       hash.add(e.sequence - next_sequence_[s]);
+      hash.add(e.part);
       hash.add(e.count);
     }
   }
@@ -287,9 +300,15 @@ std::string CcCore::waiting() const {
   for (std::size_t s = 0; s < active_.size(); ++s) {
     const Active& a = active_[s];
     if (!a.running) continue;
+    std::int64_t sent = 0, sends = 0, received = 0, receives = 0;
+    for (std::size_t i = 0; i < a.job.program.used; ++i) {
+      sent += a.at.sent[i];
+      sends += a.job.program.parts[i].sends;
+      received += a.at.received[i];
+      receives += a.job.program.parts[i].receives;
+    }
     text += fmt::format("collective {} of group {}: sent {} of {}, received {} of {}; ", a.sequence,
-                        network_.plan->group_sets[s].name, a.sent, a.job.program.sends, a.received,
-                        a.job.program.receives);
+                        network_.plan->group_sets[s].name, sent, sends, received, receives);
   }
   if (expected_.waiting)
     text += fmt::format("recv from rank {} tag {}; ", expected_.peer, expected_.tag);

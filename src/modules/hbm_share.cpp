@@ -37,8 +37,8 @@ std::int64_t HbmShare::withdraw(models::ShareModel::Handle kernel) {
   return done;
 }
 
-models::ShareModel::Handle HbmShare::open_flow(base::Rate demand, std::int32_t group) {
-  const models::ShareModel::Handle handle = model_.add_flow(context_.now(), demand, group);
+models::ShareModel::Handle HbmShare::open_flow(base::Rate demand, const models::Claim& claim) {
+  const models::ShareModel::Handle handle = model_.add_flow(context_.now(), demand, claim);
   arm();
   return handle;
 }

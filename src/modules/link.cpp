@@ -50,8 +50,8 @@ void Link::arbitrate() {
   if (pending_.empty() || !model_.idle(now)) return;
   const auto first =
       std::min_element(pending_.begin(), pending_.end(), [](const Message& a, const Message& b) {
-        return std::tie(a.priority, a.asked, a.order, a.sequence) <
-               std::tie(b.priority, b.asked, b.order, b.sequence);
+        return std::tie(a.priority, a.asked, a.order, a.sequence, a.part, a.index) <
+               std::tie(b.priority, b.asked, b.order, b.sequence, b.part, b.index);
       });
   Message m = *first;
   pending_.erase(first);
@@ -112,6 +112,8 @@ bool Link::fingerprint(base::StateHash& hash, const MessageSequence& sequence) c
     hash.add(m.tail_in, now);
     hash.add(m.asked, now);
     hash.add(sequence(m));
+    hash.add(m.part);
+    hash.add(m.index);
   };
   hash.add(static_cast<std::int64_t>(pending_.size()));
   for (const Message& m : pending_) add(m);

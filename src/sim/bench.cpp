@@ -214,6 +214,16 @@ models::AheadLoads KernelBench::loads_ahead(const models::TileProgram& program,
   return ahead;
 }
 
+// Bytes that cost the DMA engines more than full packets get less data out of a grant.
+base::Rate KernelBench::least_data_rate(const models::KernelProfile& p, std::int64_t cores,
+                                        base::Rate least) const {
+  const std::int64_t bytes = p.counts.hbm_read_bytes + p.counts.hbm_write_bytes;
+  const std::int64_t engines = chip_->dma.plateau_rate.count() * chip_->dma.engines * cores;
+  const double packets = static_cast<double>(bytes) / static_cast<double>(engines);
+  const double share = std::min(1.0, packets / base::to_seconds(p.dma_busy));
+  return base::Rate(std::llround(static_cast<double>(least.count()) * share));
+}
+
 models::KernelProfile KernelBench::profile(const models::TileProgram& program, base::Rate least) {
   const modules::ClusterRun r = run(program, base::Rate(0));
   const auto cores = static_cast<std::int64_t>(program.cores.size());
@@ -237,7 +247,7 @@ models::KernelProfile KernelBench::profile(const models::TileProgram& program, b
   if (p.counts.dma_bytes > 0) measure_copies(p, program);
   p.ahead = loads_ahead(program, p.duration);
   p.curve.push_back({limit(program.cores.size()), p.duration});
-  if (p.counts.dma_bytes > 0) add_curve(p, program, least);
+  if (p.counts.dma_bytes > 0) add_curve(p, program, least_data_rate(p, cores, least));
   return p;
 }
 

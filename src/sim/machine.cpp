@@ -60,17 +60,8 @@ void Machine::prepare_tables() {
   net.plan = state_.plan;
   net.graph = state_.graph;
   net.context = &state_.context;
-  const std::size_t ranks = state_.plan->places.size();
-  for (const compile::GroupSet& set : state_.plan->group_sets) {
+  for (const compile::GroupSet& set : state_.plan->group_sets)
     state_.chains.emplace_back(set.groups.size());
-    std::vector<std::int32_t> index(ranks, 0);
-    for (const compile::GroupPlan& g : set.groups)
-      for (const compile::Ring& ring : g.rings)
-        for (std::size_t i = 0; i < ring.order.size(); ++i)
-          index[static_cast<std::size_t>(g.members[static_cast<std::size_t>(ring.order[i])])] =
-              static_cast<std::int32_t>(i);
-    net.ring_index.push_back(std::move(index));
-  }
 }
 
 // Work without a shape: the larger of FLOP at the format's peak, bytes at the stack's capacity, and
@@ -245,6 +236,8 @@ void Machine::make_ranks(const std::vector<std::size_t>& order) {
 void Machine::prepare_weights() {
   const config::ChipSpec& chip = state_.run->system.chip;
   const models::ShareWeights weights(chip, stack_capacity_);
+  for (std::size_t touches = 1; touches < state_.network.flow_weights.size(); ++touches)
+    state_.network.flow_weights[touches] = weights.of_flow(static_cast<std::int64_t>(touches));
   state_.weights.clear();
   state_.loads.clear();
   for (std::size_t i = 0; i < state_.profiles.size(); ++i) {

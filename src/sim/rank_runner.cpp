@@ -212,12 +212,10 @@ void RankRunner::issue_collective(std::int32_t queue, const Ticket& t) {
   const auto me = static_cast<std::size_t>(rank_);
   const compile::GroupPlan& group = set.groups[static_cast<std::size_t>(set.group_of_rank[me])];
   const auto n = static_cast<std::int64_t>(group.members.size());
-  const std::int64_t position =
-      machine_.network.ring_index[static_cast<std::size_t>(plan.collective)][me];
   modules::CollectiveJob job;
   job.queue = queue;
   job.set = plan.collective;
-  job.program = compile::collective_program(c, n, position);
+  job.program = compile::collective_program(c, compile::shape_of(set, rank_, plan.way));
   ++collectives_;
 
   auto& chain = machine_.chains[static_cast<std::size_t>(plan.collective)]
@@ -232,7 +230,9 @@ void RankRunner::issue_collective(std::int32_t queue, const Ticket& t) {
     label.ranks = n;
     label.bus_bytes = bus_bytes(c, n);
     label.algorithm = job.program.algorithm;
-    label.worst_link = set.worst_link;
+    if (*plan.reason != '\0') label.algorithm += fmt::format(", {}", plan.reason);
+    label.worst_link =
+        plan.way == compile::Way::Ring ? set.ring.worst_link : set.mesh.worst_link;
   }
   cc_->start(job);
 }
@@ -255,9 +255,8 @@ void RankRunner::end_collective(const Ticket& t, base::Time start) {
   auto& open = machine_.chains[static_cast<std::size_t>(plan.collective)][g].open;
   const auto it = open.find(cc_->next_sequence(plan.collective) - 1);
   TRN3SIM_CHECK(it != open.end(), "collective ended twice");
-  const std::int64_t position =
-      machine_.network.ring_index[static_cast<std::size_t>(plan.collective)][me];
-  const compile::CollectiveProgram program = compile::collective_program(c, n, position);
+  const compile::CollectiveProgram program =
+      compile::collective_program(c, compile::shape_of(set, rank_, plan.way));
   const base::Rate cap =
       compile::dma_rate(machine_.run->system.chip, machine_.plan->places[me], false);
   const base::Time least =

@@ -73,7 +73,7 @@ TEST_F(KernelBenchTest, ProfileAddsUp) {
   // Of the weights that it loads, the first tiles fit its buffers; they save the lead-in.
   EXPECT_GT(p.ahead.bytes.count(), 0);
   EXPECT_EQ(p.ahead.bytes.count() % (128 * 4096), 0);
-  EXPECT_LE(p.ahead.sbuf_bytes_per_partition, p.sbuf_bytes_per_partition);
+  EXPECT_EQ(p.ahead.sbuf_bytes_per_partition, p.ahead.bytes.count() / 128);
   EXPECT_GE(p.ahead.saves, p.lead_in - base::nanoseconds(100));
   EXPECT_LE(p.ahead.saves, p.ahead.duration);
   EXPECT_EQ(bench.profile(tiles(100, 4, false)).ahead.bytes.count(), 0);
@@ -118,7 +118,9 @@ TEST_F(KernelBenchTest, ALeastRateSavesPointsAndMovesNothingAboveIt) {
   const base::Rate least(whole.curve.back().served.count() / 2);
   const KernelProfile p = bench.profile(program, least);
   EXPECT_EQ(p.duration, whole.duration);
-  EXPECT_EQ(p.curve.front().served, least);
+  // The packets cost the engines a little more than full ones, so less data comes of a grant.
+  EXPECT_LE(p.curve.front().served, least);
+  EXPECT_GE(p.curve.front().served, base::Rate(least.count() * 3 / 4));
   EXPECT_LT(p.curve.size(), whole.curve.size());
   for (int i = 0; i <= 10; ++i) {
     const base::Rate served(least.count() + least.count() * i / 10);

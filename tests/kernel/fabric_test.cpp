@@ -109,10 +109,10 @@ TEST_F(FabricTest, AShareEndsKernelsOnTime) {
   p.duration = Time(100);
   p.curve = {{Rate(5), Time(200)}, {Rate(10), Time(100)}};
   p.counts.hbm_read_bytes = 1000;
-  HbmShare share("share", Rate(10), context);
+  HbmShare share("share", Rate(10), Rate(0), context);
   Ends ends(context);
-  share.start_kernel(p, Time(0), models::kUnitWeight, ends);
-  const auto flow = share.open_flow(Rate(5));  // half speed from the start
+  share.start_kernel(p, Time(0), {}, ends);
+  const auto flow = share.open_flow(Rate(5), {});  // half speed from the start
   sc_core::sc_start(to_sc(Time(100)));         // half done
   EXPECT_TRUE(ends.at.empty());
   share.close_flow(flow);  // the rest at full speed: 50

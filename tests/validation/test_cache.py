@@ -4,6 +4,9 @@
 import json
 import os
 import pathlib
+import resource
+import shlex
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -23,23 +26,31 @@ class CacheTest(unittest.TestCase):
                                      ffn=1024, vocab=2048)
         self.runs = 0
 
-    def start(self, *options, cache=None):
-        """A run with its own output directory and the cache of this test."""
+    def command(self, *options):
+        """(output directory, command line) of one more run."""
         self.runs += 1
         out = self.folder / f"out{self.runs}"
+        return out, [runner.PROGRAM, "--config", "chip1.json", "--trace", str(self.trace), "--quiet",
+                     "--out", str(out), *options]
+
+    def start(self, *options, cache=None):
+        """A run with its own output directory and the cache of this test."""
+        out, command = self.command(*options)
         environment = dict(os.environ, TRN3SIM_CACHE_DIR=str(self.cache if cache is None else cache))
-        command = [runner.PROGRAM, "--config", "chip1.json", "--trace", str(self.trace), "--quiet",
-                   "--out", str(out), *options]
         return out, subprocess.Popen(command, env=environment, stdout=subprocess.PIPE,
                                      stderr=subprocess.PIPE, text=True)
+
+    @staticmethod
+    def outcome(out):
+        """(bytes of results.json, run_info) in an output directory."""
+        return (out / "results.json").read_bytes(), json.loads((out / "run_info.json").read_text())
 
     def finish(self, started):
         """(bytes of results.json, run_info, stderr) of a run."""
         out, process = started
         _, errors = process.communicate()
         self.assertEqual(process.returncode, 0, errors)
-        info = json.loads((out / "run_info.json").read_text())
-        return (out / "results.json").read_bytes(), info, errors
+        return *self.outcome(out), errors
 
     def entries(self):
         return sorted(self.cache.glob("*.profile"))
@@ -113,6 +124,52 @@ class CacheTest(unittest.TestCase):
         self.assertEqual(info["profile_cache_hits"], left)
         without, _, _ = self.finish(self.start("--no-cache"))
         self.assertEqual(again, without)
+
+    def check_warnings(self, errors, count, reason):
+        self.assertEqual(len(errors.splitlines()), count, errors)
+        for line in errors.splitlines():
+            self.assertRegex(line, f"^warning: the cache of kernel profiles .*{reason}")
+
+    def test_a_full_disk_keeps_what_fits(self):
+        """Two runs with a cache on a disk that has room for two profiles."""
+        self.cache.mkdir()
+        kept = self.folder / "kept"
+        kept.mkdir()
+        namespace = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+        mount = f"mount -t tmpfs -o size=8k none {self.cache}"
+        if not shutil.which("unshare") or subprocess.run([*namespace, mount], capture_output=True).returncode:
+            self.skipTest("this host lets the test mount no small file system")
+        first, second = self.command(), self.command()
+        steps = [mount, shlex.join(first[1]), shlex.join(second[1]), f"cp {self.cache}/* {kept}"]
+        done = subprocess.run([*namespace, " && ".join(steps)], capture_output=True, text=True,
+                              env=dict(os.environ, TRN3SIM_CACHE_DIR=str(self.cache)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_warnings(done.stderr, 2, "No space left on device")
+        without, _, _ = self.finish(self.start("--no-cache"))
+        (cold, info), (warm, warm_info) = self.outcome(first[0]), self.outcome(second[0])
+        self.assertEqual((cold, warm), (without, without))
+        self.assertEqual((info["profile_cache_hits"], warm_info["profile_cache_hits"]), (0, 2))
+        self.assertEqual(len(list(kept.iterdir())), 2)  # nothing half written
+        again, info, errors = self.finish(self.start(cache=kept))  # room again
+        self.assertEqual((again, errors), (without, ""))
+        self.assertEqual(info["profile_cache_hits"], 2)
+        self.assertEqual(len(list(kept.iterdir())), info["profiled_kernels"])
+
+    def test_a_limit_on_the_size_of_files_costs_one_warning(self):
+        """What would be a signal that kills the run is an error of the one file."""
+        without, _, _ = self.finish(self.start("--no-cache"))
+        out, command = self.command("--format", "json")
+        limited = subprocess.run(
+            command[:-4] + command[-2:], capture_output=True, text=True,
+            env=dict(os.environ, TRN3SIM_CACHE_DIR=str(self.cache)),
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)))
+        self.assertEqual(limited.returncode, 0, limited.stderr)
+        self.check_warnings(limited.stderr, 1, "File too large")
+        self.assertFalse(out.exists())
+        self.assertEqual(list(self.cache.iterdir()), [])
+        cold, info, errors = self.finish(self.start())
+        self.assertEqual((cold, errors), (without, ""))
+        self.assertEqual(len(self.entries()), info["profiled_kernels"])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import unittest
 import runner
 
 CHIPS = 8
+RING = "collectives.algorithm=ring"
 LINK = {"bandwidth": "20 GB/s", "latency": "500 ns"}
 
 
@@ -28,20 +29,34 @@ class FabricsTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def step(self, fabric, *sets):
+    def system(self, fabric):
         file = pathlib.Path(self.folder.name) / "system.json"
         file.write_text(json.dumps({"kind": "system", "name": "t", "chip": "chips/trn3.json", "fabric": fabric}))
-        summary = runner.summary(file, self.trace, *sets)
+        return file
+
+    def step(self, fabric, *sets):
+        summary = runner.summary(self.system(fabric), self.trace, *sets)
         self.assertTrue(summary["checks_passed"])
         return summary["step_time_s"]
+
+    def collectives(self, fabric, trace, *sets):
+        """{label: (algorithm, bus bytes/s)} of a run whose own checks pass."""
+        _, r = runner.results(self.system(fabric), trace, *sets)
+        self.assertTrue(all(c["passed"] for c in r["checks"]), r["checks"])
+        self.assertEqual(r["bytes_sent"], r["bytes_received"])
+        return {c["label"]: (c["algorithm"], c["bus_bytes_per_s"]) for c in r["collectives"]}
 
     def test_a_ring_written_link_by_link(self):
         ring = self.step({"type": "ring", "chips": CHIPS, "link": LINK})
         links = [joined(f"chip{i}", f"chip{(i + 1) % CHIPS}") for i in range(CHIPS)]
         self.assertEqual(self.step({"type": "graph", "chips": CHIPS, "links": links}), ring)
+        # Opposite chips have two equal routes, and the choice between them goes by the number of the link:
+        # only the neighbours of a ring have one route whatever the numbers.
+        ring = self.step({"type": "ring", "chips": CHIPS, "link": LINK}, RING)
         one_way = [{**joined(a["from"], a["to"]), "one_way": True} for a in links]
         back = [{**joined(a["to"], a["from"]), "one_way": True} for a in links]
-        self.assertEqual(self.step({"type": "graph", "chips": CHIPS, "links": one_way + back}), ring)
+        self.assertEqual(self.step({"type": "graph", "chips": CHIPS, "links": one_way + back}, RING), ring)
+        ring = self.step({"type": "ring", "chips": CHIPS, "link": LINK})
         self.assertEqual(self.step({"type": "torus", "dims": [1, CHIPS], "link": LINK}), ring)
 
     def test_a_switch_written_link_by_link(self):
@@ -68,6 +83,42 @@ class FabricsTest(unittest.TestCase):
         self.assertLess(one_slow, all_slow)
         self.assertLess(ring, line)
         self.assertLess(line, all_slow)
+
+    def test_rings_at_once_use_the_links_of_one(self):
+        """One rank per chip: two rings around a ring of chips, four on a torus, move that many times as
+        much, less the latencies that stay."""
+        for fabric, chips, rings in (({"type": "ring", "chips": 8, "link": LINK}, 8, 2),
+                                     ({"type": "torus", "dims": [4, 4], "link": LINK}, 16, 4)):
+            trace = runner.generate(self.folder.name, f"chips{chips}.trace", layers=1, tp=1, dp=chips, seq=512,
+                                    gbs=chips, vocab=8192, rank_unit="chip")
+            one = self.collectives(fabric, trace, "collectives.rings=1")
+            several = self.collectives(fabric, trace)
+            label = next(name for name in one if name.startswith("reduce_scatter dp 136"))
+            self.assertEqual(one[label][0], "ring, above mesh_limit")
+            self.assertEqual(several[label][0], f"{rings} rings, above mesh_limit")
+            gain = several[label][1] / one[label][1]
+            self.assertGreater(gain, 0.9 * rings)
+            self.assertLessEqual(gain, rings)
+
+    def test_a_mesh_saves_the_steps_of_small_collectives(self):
+        fabric = {"type": "ring", "chips": CHIPS, "link": LINK}
+        auto, ring = self.collectives(fabric, self.trace), self.collectives(fabric, self.trace, RING)
+        for label in ("all_reduce dp 4.00 B", "all_reduce tp 8.19 kB"):
+            self.assertRegex(auto[label][0], "^(one-step )?mesh, up to mesh_limit$")
+            self.assertRegex(ring[label][0], "^(2 )?rings?, asked for$")
+            self.assertGreater(auto[label][1], 1.1 * ring[label][1], label)
+        for label, (algorithm, _) in auto.items():
+            if " MB" in label:
+                self.assertRegex(algorithm, "^([24] )?rings?, above mesh_limit$", label)
+
+    def test_a_mesh_of_large_messages_crowds_a_ring_of_chips(self):
+        """8 members: 4 hops away at most, 16 messages over the busiest link against 7 steps of a ring."""
+        fabric = {"type": "ring", "chips": CHIPS, "link": LINK}
+        ring = self.collectives(fabric, self.trace, RING)
+        mesh = self.collectives(fabric, self.trace, "collectives.algorithm=mesh")
+        label = next(name for name in ring if name.startswith("reduce_scatter dp"))
+        self.assertEqual(mesh[label][0], "mesh, asked for")
+        self.assertLess(mesh[label][1], 1.1 * ring[label][1])
 
 
 if __name__ == "__main__":

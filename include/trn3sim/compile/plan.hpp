@@ -32,14 +32,40 @@ struct RankPlace {
 struct Ring {
   std::vector<std::int64_t> order;    // positions in GroupPlan::members, in ring order
   std::vector<topology::Route> hops;  // from order[i] to order[i+1 mod n]
+  std::vector<std::int64_t> place;    // [position]: its index in order
+};
+
+// How the members of a group exchange data.
+enum class Way : std::uint8_t {
+  Ring,     // to the next of a ring; all-to-all in rounds, broadcast as a pipeline
+  Mesh,     // to all others at once; an all-reduce in two such steps
+  OneStep,  // all-reduce: the whole buffer to all others at once
+};
+
+// What bounds direct messages between the members of a group, by what they have in common.
+struct PairBounds {
+  std::vector<std::pair<base::Time, base::Rate>> hops;  // latency and bottleneck (0: no link)
+  // Of each member: links by which messages reach it, and the bandwidth of the fastest (0: no
+  // limit).
+  std::vector<std::pair<std::int64_t, base::Rate>> entries;
+  std::vector<base::Rate> carried;  // by position: what its routes carry together; 0: no limit
 };
 
 struct GroupPlan {
   std::string name;                          // "tp"
   std::vector<std::int64_t> members;         // ranks, ascending
-  std::vector<Ring> rings;                   // one
+  std::vector<Ring> rings;                   // link-disjoint; each carries its part of the data
   std::vector<topology::Route> pair_routes;  // [from position x n + to position]; only where needed
+  PairBounds pairs;                          // of pair_routes
   std::string worst_link;                    // slowest link of the rings, after sharing
+};
+
+// What messages find when all members of all groups of a set send.
+struct Exchange {
+  std::int64_t exits = 1;  // links by which the messages of one member leave at once, at most
+  base::Time latency;      // of the longest route
+  base::Rate rate;         // least bandwidth of a link per message that crosses it; 0: no link
+  std::string worst_link;  // the one with the least
 };
 
 // What one op of a block becomes.
@@ -50,13 +76,15 @@ struct OpPlan {
   bool fused = false;            // runs inside another op's kernel: completes with it
   std::int32_t collective = -1;  // index into Plan::group_sets
   std::int32_t label = -1;       // index into Plan::labels, for reports
+  Way way = Way::Ring;           // of a collective
+  const char* reason = "";       // why that way, for reports
 };
 
 // All groups along one set of mesh axes.
 struct GroupSet {
   std::string name;
-  std::string worst_link;  // of all its groups' rings
   std::vector<GroupPlan> groups;
+  Exchange ring, mesh;                         // all rings; all pairs, if they have routes
   std::vector<std::int32_t> group_of_rank;     // index into groups
   std::vector<std::int32_t> position_of_rank;  // index into members
 };

@@ -179,6 +179,9 @@ void describe(V& v, CollectiveSpec& s) {
   v.count("streams", s.streams, 1, 64, "concurrent streams per rank");
   v.non_negative("step_overhead", s.step_overhead, "trigger and ring work of one step");
   v.non_negative("start_overhead", s.start_overhead, "from trigger to first step");
+  v.non_negative("mesh_limit", s.mesh_limit,
+                 "largest collective (larger of input and output) for the mesh algorithm");
+  v.count("mesh_ranks", s.mesh_ranks, 1, 1024, "most ranks of a group for the mesh algorithm");
 }
 
 template <class V>

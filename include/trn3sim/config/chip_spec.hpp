@@ -123,6 +123,8 @@ struct CollectiveSpec {
   std::int64_t streams = 0;       // concurrent streams per rank
   Time step_overhead;             // trigger and descriptor ring work of one algorithm step
   Time start_overhead;            // from trigger to first step
+  Bytes mesh_limit;               // largest collective that all members exchange directly
+  std::int64_t mesh_ranks = 0;    // most members of such a group
 };
 
 struct HostSpec {

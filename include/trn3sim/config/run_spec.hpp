@@ -29,6 +29,12 @@ struct PrecisionSpec {
   std::string sparsity = "none";  // of weights: "4:16" keeps 4 of each 16 values
 };
 
+// How the members of a group exchange data; docs/modelling.md, "Collectives".
+struct CollectiveOptions {
+  std::string algorithm = "auto";  // by size; or ring, mesh for every size
+  std::uint64_t rings = 4;         // most link-disjoint rings of a group at once
+};
+
 // One number of the configuration that no source gives.
 struct AssumedNumber {
   std::string path;    // "chip.on_chip.stack_link"
@@ -40,6 +46,7 @@ struct RunSpec {
   SystemSpec system;
   CompileSpec compile;
   PrecisionSpec precision;
+  CollectiveOptions collectives;
   std::uint64_t seed = 1;
   std::vector<std::int64_t> detailed_chips;  // ascending; their cores run every instruction
   bool fast_forward = true;    // sleep through loops that repeat exactly; false: simulate everything
@@ -57,7 +64,7 @@ struct RunSpec {
 //
 // `config` resolves as given, then in each directory of TRN3SIM_CONFIG_PATH (colon-separated), then
 // in the installed or source `configs/`. Overrides are "dotted.path=value" with the roots `chip`,
-// `fabric`, `name`, `compile`, `precision`, `run`. Throws base::UserError with all problems at once.
+// `fabric`, `name`, `compile`, `precision`, `collectives`, `run`. Throws base::UserError with all problems at once.
 RunSpec load_run(const std::string& config, const std::vector<std::string>& overrides);
 
 // Chooses the chips that run in full detail: all, or those of `chips`. Throws base::UserError for

@@ -27,6 +27,8 @@ inline constexpr std::array<std::string_view, 7> kMatmulFormats = {"trace", "bf1
 inline constexpr std::array<std::string_view, 8> kSparsities = {"none", "4:16", "4:12", "4:8",
                                                                 "2:8",  "2:4",  "1:4",  "1:2"};
 
+inline constexpr std::array<std::string_view, 3> kAlgorithms = {"auto", "ring", "mesh"};
+
 // Sets the switches to those of `spec.level`, which must be one of kCompileLevels.
 inline void apply_level(CompileSpec& spec) {
   const bool on = spec.level != "stock";
@@ -129,6 +131,13 @@ void describe(V& v, PrecisionSpec& s) {
   v.option_choice("sparsity", s.sparsity, kSparsities, "values kept of each block of a weight");
 }
 
+template <class V>
+void describe(V& v, CollectiveOptions& s) {
+  v.option_choice("algorithm", s.algorithm, kAlgorithms,
+                  "auto: mesh up to chip.collectives.mesh_limit where it is no slower");
+  v.option_number("rings", s.rings, "most link-disjoint rings of a group at once: 1, 2 or 4");
+}
+
 // The options of a run that are no part of the machine.
 struct RunOptions {
   std::uint64_t seed = 1;
@@ -149,6 +158,7 @@ struct SystemFile {
   FabricSpec fabric;
   CompileSpec compile;
   PrecisionSpec precision;
+  CollectiveOptions collectives;
   RunOptions run;
 };
 
@@ -158,16 +168,14 @@ void describe(V& v, SystemFile& s) {
   v.section("fabric", s.fabric, "links between the chips");
   v.optional_section("compile", s.compile, true, "compilation switches");
   v.optional_section("precision", s.precision, true, "formats of matrix products");
+  v.optional_section("collectives", s.collectives, true, "algorithms of collectives");
   v.optional_section("run", s.run, true, "run options");
 }
 
 // What a system file that gives this run would hold.
 inline SystemFile system_file(const RunSpec& run) {
-  return {run.system.name,
-          run.system.fabric,
-          run.compile,
-          run.precision,
-          {run.seed, run.shuffle, run.fast_forward}};
+  return {run.system.name, run.system.fabric, run.compile,
+          run.precision,   run.collectives,   {run.seed, run.shuffle, run.fast_forward}};
 }
 
 }  // namespace trn3sim::config

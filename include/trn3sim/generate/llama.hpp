@@ -25,6 +25,15 @@ struct LlamaDims {
   [[nodiscard]] std::int64_t parameters_per_rank(std::int64_t tp) const;
 };
 
+// What the backward pass of a layer computes again instead of keeping it.
+enum class Recompute : std::uint8_t {
+  None,
+  Selective,  // SiLU*mul
+  Full        // the whole forward pass of the layer, with its collectives
+};
+// "none", "selective", "full".
+std::string_view recompute_name(Recompute recompute);
+
 struct LlamaPlan {
   std::string name = "llama2-7b";
   LlamaDims dims;
@@ -34,8 +43,8 @@ struct LlamaPlan {
   std::int64_t gbs = 1024;  // sequences per optimizer step
   base::RankUnit rank_unit = base::RankUnit::LogicalCore;
   bool sequence_parallel = true;
-  bool selective_recompute = true;  // SiLU*mul is computed again in the backward pass
-  bool zero1 = true;                // optimizer state split over dp
+  Recompute recompute = Recompute::Selective;
+  bool zero1 = true;  // optimizer state split over dp
   bool overlap_grad_reduce =
       false;  // last micro-step reduces each layer's gradients behind the next
   // Cap of a gradient bucket (input bytes of the reduce-scatter) and of a weight bucket (output

@@ -44,8 +44,8 @@ struct KernelProfile {
   std::int64_t sbuf_bytes_per_partition = 0;  // that the kernel takes
   std::int64_t instructions = 0;              // simulated on the bench, all points
 
-  // Duration when `served` bytes per second are granted: interpolated in 1/rate, extrapolated below
-  // the lowest point by bytes/rate scaling.
+  // Duration when `served` bytes per second are granted: interpolated in 1/rate; below the lowest
+  // point it grows by bytes/rate.
   [[nodiscard]] base::Time at(base::Rate served) const;
   // The rate above which more does not help (the curve's knee), 0 if the kernel moves no data.
   [[nodiscard]] base::Rate demand() const;

@@ -49,14 +49,14 @@ class ShareModel {
   // Removes a kernel before its end. Returns the share of it that was done, in 1/kWholeKernel.
   std::int64_t withdraw(base::Time now, Handle kernel);
   // A flow that wants `demand` until it is removed.
-  Handle add_flow(base::Time now, base::Rate demand, std::int32_t group = 0);
+  Handle add_flow(base::Time now, base::Rate demand, const Claim& claim = {});
   void remove_flow(base::Time now, Handle flow);
 
   // Earliest end of a running kernel under the current grants; kTimeMax if none runs.
   [[nodiscard]] base::Time next_end() const { return next_end_; }
   // Removes the kernels that are done at `now` and appends their handles, ascending.
   void take_finished(base::Time now, std::vector<Handle>& finished);
-  // Bandwidth granted to a flow or kernel now.
+  // Data rate granted to a flow or kernel now.
   [[nodiscard]] base::Rate granted(Handle handle) const;
   [[nodiscard]] base::Rate capacity() const { return capacity_; }
 
@@ -69,6 +69,7 @@ class ShareModel {
   struct Entry {
     const KernelProfile* profile = nullptr;  // nullptr: flow
     Claim claim;
+    base::Rate data;           // demand, unweighted
     base::Rate demand, grant;  // of the stack: data times the weight
     base::Time full;           // duration of the whole kernel at the current grant
     std::int64_t work = 0;     // remaining, in units of 2^-50 of the kernel

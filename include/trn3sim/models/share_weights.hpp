@@ -35,7 +35,11 @@ class ShareWeights {
   // `engines`: rate of the DMA engines of the kernel's cores, full packets.
   [[nodiscard]] ByteWeights of(const KernelProfile& profile, base::Rate engines) const;
 
+  // Of a flow that writes one byte for every `touches` that it moves.
+  [[nodiscard]] ByteWeights of_flow(std::int64_t touches) const;
+
  private:
+  [[nodiscard]] std::int64_t of_stack(std::int64_t writes, std::int64_t whole) const;
   [[nodiscard]] std::int64_t measured(const KernelProfile& profile, ByteWeights first,
                                       base::Rate engines) const;
 

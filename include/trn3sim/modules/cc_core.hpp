@@ -8,6 +8,7 @@
 // ring setup beyond start_overhead.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <systemc>
@@ -45,11 +46,11 @@ struct CcNetwork {
   const topology::Graph* graph = nullptr;
   const Context* context = nullptr;
   Fabric* fabric = nullptr;
-  std::vector<CcCore*> cores;                         // by rank
-  std::vector<StackPort> ports;                       // by rank
-  TransferJoin* join = nullptr;                       // of messages with a detailed end
-  std::vector<topology::Route> local;                 // by rank: copies inside its own stack
-  std::vector<std::vector<std::int32_t>> ring_index;  // [group set][rank]
+  std::vector<CcCore*> cores;          // by rank
+  std::vector<StackPort> ports;        // by rank
+  TransferJoin* join = nullptr;        // of messages with a detailed end
+  std::array<models::ByteWeights, 4> flow_weights;  // by touches of HBM per byte
+  std::vector<topology::Route> local;  // by rank: copies inside its own stack
 };
 
 struct CollectiveJob {
@@ -117,12 +118,15 @@ class CcCore : public sc_core::sc_module, public MessageSink, public MessageSour
     bool running = false, begun = false;
     CollectiveJob job;
     std::int64_t sequence = 0;
-    std::int64_t sent = 0, received = 0;
+    compile::CollectiveProgress at;
     models::ShareModel::Handle flow = -1;
+    compile::FlowDemand wanted;
     base::Time begin;
   };
   struct Early {
-    std::int64_t sequence, count;
+    std::int64_t sequence;
+    std::int32_t part;
+    std::int64_t count;
   };
   struct Inbox {
     std::int64_t peer, tag, count;
@@ -131,10 +135,11 @@ class CcCore : public sc_core::sc_module, public MessageSink, public MessageSour
   void step();
   void arm();
   void begin(std::int32_t set);
-  void count_arrival(Active& active);
-  void arrived(Active& active, std::int32_t set);
+  void count_early(const Message& message);
+  void count_arrival(Active& active, std::int32_t part);
+  void arrived(Active& active, const Message& message);
   void send_ready(Active& active, std::int32_t set);
-  void send_step(Active& active, std::int32_t set, std::int64_t index);
+  void send_step(const Active& active, std::int32_t set, std::size_t part, std::int64_t index);
   void finish_if_done(std::int32_t set);
   // Sends a message to rank `to`, whose memory reads as much again if it `reduce`s.
   void launch(const Message& message, std::int64_t to, bool reduce);
@@ -143,15 +148,13 @@ class CcCore : public sc_core::sc_module, public MessageSink, public MessageSour
   [[nodiscard]] const StackPort& port() const {
     return network_.ports[static_cast<std::size_t>(rank_)];
   }
-  [[nodiscard]] compile::Hop hop_of(const Active& active, std::int32_t set,
-                                    std::int64_t index) const;
 
   std::int64_t rank_;
   const CcNetwork& network_;
   TransferEnd& end_;
   std::vector<Active> active_;               // by group set
   std::vector<std::int64_t> next_sequence_;  // by group set
-  std::vector<std::vector<Early>> early_;    // by group set
+  std::vector<std::vector<Early>> early_;    // by group set; ascending by sequence and part
   std::vector<Inbox> inbox_;
   struct Expected {
     std::int32_t queue = -1;

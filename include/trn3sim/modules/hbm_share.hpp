@@ -33,7 +33,7 @@ class HbmShare : public sc_core::sc_module {
                                             std::int32_t group, KernelEnd& end);
   // Stops a kernel that has not ended. Returns the share done, in 1/ShareModel::kWholeKernel.
   std::int64_t withdraw(models::ShareModel::Handle kernel);
-  models::ShareModel::Handle open_flow(base::Rate demand, std::int32_t group);
+  models::ShareModel::Handle open_flow(base::Rate demand, const models::Claim& claim);
   void close_flow(models::ShareModel::Handle flow);
   [[nodiscard]] base::Rate granted(models::ShareModel::Handle flow) const {
     return model_.granted(flow);

@@ -50,6 +50,8 @@ struct Message {
   std::int64_t sequence = 0;  // ... collective of that set, or tag
   std::int64_t from = 0;      // sending rank
   std::int32_t queue = 0;     // of the sender, for its completion
+  std::int32_t part = 0;      // of a collective's program ...
+  std::int64_t index = 0;     // ... and message of that part
   std::int64_t touches = 1;   // HBM bytes that the sender's stack moves for each byte
 };
 

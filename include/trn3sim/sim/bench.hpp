@@ -46,6 +46,8 @@ class KernelBench {
   void measure_copies(models::KernelProfile& profile, const models::TileProgram& program);
   // What the kernel gains if its first weights are there when it starts.
   models::AheadLoads loads_ahead(const models::TileProgram& program, base::Time duration);
+  [[nodiscard]] base::Rate least_data_rate(const models::KernelProfile& profile, std::int64_t cores,
+                                           base::Rate least) const;
   // What DMA and HBM can grant at most.
   [[nodiscard]] base::Rate limit(std::size_t cores) const;
 

@@ -79,6 +79,13 @@ TEST(Cli, LevelComesBeforeOverridesAndOverridesKeepTheirOrder) {
   EXPECT_FALSE(s.cache);
 }
 
+TEST(Cli, NoFastForwardIsAnOverrideThatAnExplicitOneBeats) {
+  const auto s = std::get<Simulate>(parse(
+      simulate({"--set", "run.fast_forward=true", "--no-fast-forward", "--compile", "ideal"})));
+  EXPECT_EQ(s.overrides,
+            (Arguments{"compile.level=ideal", "run.fast_forward=false", "run.fast_forward=true"}));
+}
+
 TEST(Cli, Timeline) {
   const auto plain = std::get<Simulate>(parse(simulate({"--out", "o"})));
   EXPECT_FALSE(plain.timeline);
@@ -113,15 +120,16 @@ TEST(Cli, TraceCommands) {
 }
 
 TEST(Cli, GenerateLlama) {
-  const auto g = std::get<GenerateLlama>(
-      parse({"trace", "gen", "llama", "--preset", "llama2-7b", "--tp", "8", "--kv-heads=4",
-             "--rank-unit", "chip", "--zero1", "off", "--overlap-grad-reduce", "-o", "-"}));
+  const auto g = std::get<GenerateLlama>(parse(
+      {"trace", "gen", "llama", "--preset", "llama2-7b", "--tp", "8", "--kv-heads=4", "--rank-unit",
+       "chip", "--zero1", "off", "--recompute", "full", "--overlap-grad-reduce", "-o", "-"}));
   EXPECT_EQ(g.preset, "llama2-7b");
   ASSERT_EQ(g.values.size(), 2U);
   EXPECT_EQ(g.values[0], (std::pair<std::string, std::int64_t>("tp", 8)));
   EXPECT_EQ(g.values[1], (std::pair<std::string, std::int64_t>("kv-heads", 4)));
   EXPECT_EQ(g.rank_unit, "chip");
   EXPECT_FALSE(g.zero1);
+  EXPECT_EQ(g.recompute, "full");
   EXPECT_TRUE(g.overlap_grad_reduce);
   EXPECT_EQ(g.out, "-");
 }

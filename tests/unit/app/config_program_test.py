@@ -212,7 +212,7 @@ class ConfigProgramTest(unittest.TestCase):
         """Each value of a whole system: removed, renamed, of another type."""
         schema = self.schema("system")
         whole = self.resolved("ultraserver64.json")
-        optional = {"compile", "precision", "run"}
+        optional = {"compile", "precision", "collectives", "run"}
         for path, value in list(values(whole)):
             for change in ("remove", "rename", "type"):
                 broken = copy.deepcopy(whole)

@@ -108,11 +108,11 @@ TEST(Llama, Step) {
 
 // Per micro-step: what forward saves, backward frees; so a step ends as it began.
 TEST(Llama, ActivationsAreFreed) {
-  for (const bool recompute : {true, false})
+  for (const Recompute recompute : {Recompute::None, Recompute::Selective, Recompute::Full})
     for (const bool sequence_parallel : {true, false})
       for (const std::int64_t tp : {1, 4}) {
         LlamaPlan plan = plan_of("llama2-7b", tp, 2, 3);
-        plan.selective_recompute = recompute;
+        plan.recompute = recompute;
         plan.sequence_parallel = sequence_parallel;
         const trace::Program p = program_of(plan);
         const auto net = [&](std::string_view block) {
@@ -125,16 +125,50 @@ TEST(Llama, ActivationsAreFreed) {
         // and the fp32 log-sum-exp of every head and token.
         const std::int64_t t = 4096, h = 4096, f = 11008;
         const std::int64_t sharded = sequence_parallel ? tp : 1;
-        const std::int64_t saved =
-            2 * (4 * t * h / sharded + (3 + 1) * t * h / tp + (recompute ? 2 : 3) * t * f / tp) +
+        const bool selective = recompute == Recompute::Selective;
+        const std::int64_t all =
+            2 * (4 * t * h / sharded + (3 + 1) * t * h / tp + (selective ? 2 : 3) * t * f / tp) +
             4 * t * 32 / tp;
+        // Full recompute saves the layer's input alone, and all the rest of one layer at a time.
+        const std::int64_t input = 2 * t * h / sharded;
+        const std::int64_t saved = recompute == Recompute::Full ? input : all;
         EXPECT_EQ(net("layer_fwd"), saved);
         EXPECT_EQ(net("layer_bwd"), -saved);
         EXPECT_EQ(net("embed") + net("head") + net("head_bwd") + net("embed_bwd"), 0);
         const std::int64_t peak = trace::scan(p, 0).activation_peak_bytes;
-        EXPECT_GT(peak, 32 * saved);
-        EXPECT_LT(peak, 33 * saved + 4 * t * h * 2 + 2 * t * 32000 / tp * 2);
+        EXPECT_GT(peak, 31 * saved + all);
+        EXPECT_LT(peak, 32 * saved + all + 4 * t * h * 2 + 2 * t * 32000 / tp * 2);
       }
+}
+
+// The backward pass of a layer starts with its forward pass, op by op the same work, marked.
+TEST(Llama, FullRecomputeRunsTheForwardPassTwice) {
+  for (const std::int64_t tp : {1, 4}) {
+    LlamaPlan plan = plan_of("llama2-7b", tp, 2, 3);
+    plan.recompute = Recompute::None;
+    const trace::Totals none = trace::scan(program_of(plan), 0);
+    plan.recompute = Recompute::Full;
+    const trace::Program p = program_of(plan);
+    const std::vector<trace::Op>& forward = block_of(p, "layer_fwd").ops;
+    const std::vector<trace::Op>& backward = block_of(p, "layer_bwd").ops;
+    double again = 0;
+    for (std::size_t i = 0; i < forward.size(); ++i) {
+      EXPECT_EQ(backward[i].id, forward[i].id + "_again");
+      EXPECT_TRUE(backward[i].recompute && !forward[i].recompute);
+      EXPECT_EQ(backward[i].body.index(), forward[i].body.index());
+      EXPECT_EQ(trace::flop_recompute(backward[i]), trace::flop_full(forward[i]));
+      again += trace::flop_full(forward[i]);
+    }
+    for (std::size_t i = forward.size(); i < backward.size(); ++i)
+      EXPECT_FALSE(backward[i].recompute);
+    // The model's work is what it was; 3 micro-steps of 32 layers do their forward work again.
+    const trace::Totals full = trace::scan(p, 0);
+    EXPECT_EQ(full.model_flop, none.model_flop);
+    EXPECT_EQ(full.recompute_flop, none.recompute_flop + 3 * 32 * again);
+    for (const std::string_view kind : {"all_gather", "reduce_scatter"})
+      EXPECT_EQ(sum_of(full, kind, "tp").count,
+                sum_of(none, kind, "tp").count + (tp > 1 ? 3 * 32 * 2 : 0));
+  }
 }
 
 TEST(Llama, MemoryOfTheHeader) {

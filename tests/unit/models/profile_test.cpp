@@ -19,6 +19,7 @@ constexpr std::int64_t kGb = 1'000'000'000;
 KernelProfile profile() {
   KernelProfile p;
   p.duration = microseconds(100);
+  p.counts.hbm_read_bytes = 100'000'000;  // all that binds at the lowest rate
   p.curve = {{Rate(250 * kGb), microseconds(400)},
              {Rate(500 * kGb), microseconds(200)},
              {Rate(1000 * kGb), microseconds(100)},

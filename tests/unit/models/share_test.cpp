@@ -66,6 +66,47 @@ TEST(ShareModel, AFlowSlowsTheKernelWhileItLasts) {
   EXPECT_NEAR(static_cast<double>(share.next_end().count()), 125.0 * kNs, 1);
 }
 
+TEST(ShareModel, DeferredLoadsGetWhatTheOthersLeave) {
+  // The kernel moves 1000 bytes in 100 ns, all that there is; the loads wait for the 1/64 that is
+  // never denied, and have everything once it has ended.
+  KernelProfile p = streaming(), loads = streaming();
+  p.counts.hbm_read_bytes = loads.counts.hbm_read_bytes = 64'000;
+  for (KernelProfile* k : {&p, &loads})
+    k->curve = {{Rate(320'000'000'000), Time(200 * kNs)}, {Rate(640'000'000'000), Time(100 * kNs)}};
+  ShareModel share(Rate(640'000'000'000));
+  const auto kernel = share.add_kernel(Time(0), p, Time(0));
+  const auto late = share.add_deferred(Time(0), loads);
+  EXPECT_EQ(share.granted(kernel), Rate(640'000'000'000));
+  EXPECT_EQ(share.granted(late), Rate(10'000'000'000));
+  EXPECT_EQ(share.next_end(), Time(100 * kNs)) << "nothing is taken from the kernel";
+  std::vector<ShareModel::Handle> done;
+  share.take_finished(Time(100 * kNs), done);
+  EXPECT_EQ(share.granted(late), Rate(640'000'000'000));
+  EXPECT_GT(share.next_end(), Time(195 * kNs));
+  // Half way it is taken back: 1/64 was done in the shadow, then half of the time passed.
+  const double part = static_cast<double>(share.withdraw(Time(150 * kNs), late)) /
+                      static_cast<double>(ShareModel::kWholeKernel);
+  EXPECT_NEAR(part, 0.5 + 1.0 / 64, 0.001);
+  EXPECT_EQ(share.next_end(), base::kTimeMax);
+}
+
+TEST(ShareModel, TheEnginesOfARankAreSharedByWhatItRuns) {
+  // The stack has plenty. The first rank's engines carry 10 and its flow wants 5 of them: its
+  // kernel is left with 5, half speed. The second rank's kernel feels nothing.
+  const KernelProfile p = streaming();
+  ShareModel share(Rate(100), Rate(10));
+  const auto slow = share.add_kernel(Time(0), p, Time(0), {0, {}});
+  share.add_flow(Time(0), Rate(5));
+  const auto fast = share.add_kernel(Time(0), p, Time(0), {1, {}});
+  EXPECT_EQ(share.granted(slow), Rate(5));
+  EXPECT_EQ(share.granted(fast), Rate(10));
+  EXPECT_EQ(share.next_end(), Time(100 * kNs));
+  std::vector<ShareModel::Handle> done;
+  share.take_finished(Time(100 * kNs), done);
+  EXPECT_EQ(done, (std::vector<ShareModel::Handle>{fast}));
+  EXPECT_NEAR(static_cast<double>(share.next_end().count()), 200.0 * kNs, 1);
+}
+
 TEST(ShareModel, SettlingAtTheSameTimeChangesNothing) {
   const KernelProfile p = streaming();
   ShareModel share(Rate(10));

@@ -63,10 +63,10 @@ const std::string kKey = std::string(64, 'a');
 TEST(ProfileText, ReadsBackEveryField) {
   const models::KernelProfile p = sample_profile();
   const std::string text = profile_to_text(kKey, p);
-  // 6 times, 3 points of 2, engines, dma_busy, formats, 18 counts and the instructions, in steps of
-  // 11 from 1'000'000'018.
+  // 5 times, 3 points of 2, engines, dma_busy, formats, 18 counts, 2 of copies, 4 of loads ahead,
+  // SBUF and the instructions, in steps of 11 from 1'000'000'018.
   const std::int64_t fields =
-      6 + 6 + std::int64_t{models::kEngines} + 1 + std::int64_t{base::kDTypes} + 18 + 1;
+      5 + 6 + std::int64_t{models::kEngines} + 1 + std::int64_t{base::kDTypes} + 18 + 2 + 4 + 2;
   EXPECT_EQ(p.instructions, 1'000'000'007 + 11 * fields);
   for (std::int64_t i = 1; i <= fields; ++i)
     EXPECT_NE(text.find(fmt::format(" {}\n", 1'000'000'007 + 11 * i)), std::string::npos) << i;

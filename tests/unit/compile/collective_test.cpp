@@ -1,0 +1,366 @@
+// SPDX-FileCopyrightText: The trn3sim authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the programs of collectives move, over which rings, and which algorithm is chosen.
+#include "trn3sim/compile/collective.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "trn3sim/config/run_spec.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace trn3sim::compile {
+namespace {
+
+using trace::CollectiveKind;
+
+trace::Collective collective(CollectiveKind kind, std::int64_t in, std::int64_t out) {
+  trace::Collective c;
+  c.kind = kind;
+  c.in = in;
+  c.out = out;
+  return c;
+}
+
+CollectiveShape shape(std::int64_t members, Way way = Way::Ring, std::int64_t rings = 1,
+                      std::int64_t exits = 1) {
+  CollectiveShape s;
+  s.members = members;
+  s.way = way;
+  s.rings = rings;
+  s.exits = exits;
+  return s;
+}
+
+std::int64_t sent_bytes(const CollectiveProgram& p) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < p.used; ++i) sum += p.parts[i].sends * p.parts[i].bytes.count();
+  return sum;
+}
+
+TEST(CollectivePrograms, MoveWhatTheyPromise) {
+  // 2 (n-1) steps of ceil(1000 / 8) = 125.
+  CollectiveProgram p =
+      collective_program(collective(CollectiveKind::AllReduce, 1000, 1000), shape(8));
+  EXPECT_EQ(p.parts[0].sends, 14);
+  EXPECT_EQ(p.parts[0].reduce_receives, 7);
+  EXPECT_EQ(p.parts[0].bytes, base::Bytes(125));
+  p = collective_program(collective(CollectiveKind::AllGather, 10, 80), shape(8));
+  EXPECT_EQ(p.parts[0].sends, 7);
+  EXPECT_EQ(p.parts[0].reduce_receives, 0);
+  EXPECT_EQ(p.parts[0].bytes, base::Bytes(10));
+  EXPECT_FALSE(collective_program(collective(CollectiveKind::AllGather, 10, 10), shape(1)).moves());
+}
+
+TEST(CollectivePrograms, BroadcastFlowsFromTheRoot) {
+  const trace::Collective c = collective(CollectiveKind::Broadcast, 800, 800);
+  CollectiveShape s = shape(4);
+  EXPECT_EQ(collective_program(c, s).parts[0].receives, 0);
+  EXPECT_EQ(collective_program(c, s).parts[0].sends, 8);  // chunks
+  s.ring_place = 1;
+  EXPECT_EQ(collective_program(c, s).parts[0].need_offset, 1);
+  s.ring_place = 3;
+  EXPECT_EQ(collective_program(c, s).parts[0].sends, 0);
+}
+
+TEST(CollectivePrograms, EachSendWaitsForItsArrivals) {
+  const CollectiveProgram p =
+      collective_program(collective(CollectiveKind::ReduceScatter, 40, 10), shape(4));
+  // Send k of a ring needs k arrivals; three of each and it is done.
+  const auto at = [](std::int64_t sent, std::int64_t received) {
+    CollectiveProgress progress;
+    progress.sent[0] = sent;
+    progress.received[0] = received;
+    return progress;
+  };
+  EXPECT_TRUE(may_send(p, at(0, 0), 0));
+  EXPECT_FALSE(may_send(p, at(1, 0), 0));
+  EXPECT_TRUE(may_send(p, at(1, 1), 0));
+  EXPECT_FALSE(may_send(p, at(3, 3), 0));
+  EXPECT_FALSE(is_done(p, at(3, 2)));
+  EXPECT_TRUE(is_done(p, at(3, 3)));
+  // Read to send, write to receive, read of the local operand to reduce.
+  EXPECT_EQ(hbm_touches(p.parts[0], 0), 3);
+  config::ChipSpec chip;
+  chip.dma.completion = base::Time(1);
+  chip.dma.start_latency = base::Time(10);
+  chip.collectives.step_overhead = base::Time(100);
+  EXPECT_EQ(arrival_delay(p, 0, 2, chip), base::Time(1));
+  EXPECT_EQ(arrival_delay(p, 0, 1, chip), base::Time(111));
+}
+
+TEST(CollectivePrograms, RingsShareTheData) {
+  const trace::Collective c = collective(CollectiveKind::AllReduce, 1000, 1000);
+  const CollectiveProgram p = collective_program(c, shape(8, Way::Ring, 4, 2));
+  EXPECT_EQ(p.algorithm, "4 rings");
+  ASSERT_EQ(p.used, 4U);
+  for (std::size_t i = 0; i < p.used; ++i) {
+    EXPECT_EQ(p.parts[i].ring, static_cast<std::int32_t>(i));
+    EXPECT_EQ(p.parts[i].sends, 14);
+    EXPECT_EQ(p.parts[i].bytes, base::Bytes(32));  // ceil(125 / 4)
+  }
+  // An arrival on one ring lets nothing go on another.
+  CollectiveProgress at;
+  at.sent[0] = at.sent[1] = 1;
+  at.received[0] = 1;
+  EXPECT_TRUE(may_send(p, at, 0));
+  EXPECT_FALSE(may_send(p, at, 1));
+}
+
+TEST(CollectivePrograms, AMeshSendsToAllAtOnce) {
+  CollectiveProgram p =
+      collective_program(collective(CollectiveKind::AllGather, 10, 80), shape(8, Way::Mesh));
+  EXPECT_EQ(p.algorithm, "mesh");
+  EXPECT_EQ(sent_bytes(p), 7 * 10);
+  CollectiveProgress at;
+  for (; at.sent[0] < 7; ++at.sent[0]) EXPECT_TRUE(may_send(p, at, 0));
+  EXPECT_FALSE(may_send(p, at, 0));
+  p = collective_program(collective(CollectiveKind::ReduceScatter, 80, 10), shape(8, Way::Mesh));
+  EXPECT_EQ(sent_bytes(p), 7 * 10);
+  EXPECT_EQ(p.parts[0].reduce_receives, 7);
+  p = collective_program(collective(CollectiveKind::AllToAll, 80, 80), shape(8, Way::Mesh));
+  EXPECT_EQ(sent_bytes(p), 7 * 10);
+}
+
+TEST(CollectivePrograms, AMeshAllReduceGathersWhenItHasReduced) {
+  const trace::Collective c = collective(CollectiveKind::AllReduce, 30, 30);
+  CollectiveProgram p = collective_program(c, shape(3, Way::Mesh));
+  ASSERT_EQ(p.used, 2U);
+  EXPECT_EQ(sent_bytes(p), 2 * 2 * 10);
+  CollectiveProgress at;
+  EXPECT_TRUE(may_send(p, at, 0));
+  EXPECT_FALSE(may_send(p, at, 1));
+  at.sent[0] = 2;
+  at.received = {1, 1};  // a fast member is one step ahead
+  EXPECT_FALSE(may_send(p, at, 1));
+  at.received[0] = 2;
+  EXPECT_TRUE(may_send(p, at, 1));
+  at.sent[1] = 2;
+  EXPECT_FALSE(is_done(p, at));
+  at.received[1] = 2;
+  EXPECT_TRUE(is_done(p, at));
+  // In one step: the whole buffer to everyone.
+  p = collective_program(c, shape(3, Way::OneStep));
+  EXPECT_EQ(p.used, 1U);
+  EXPECT_EQ(sent_bytes(p), 2 * 30);
+  EXPECT_EQ(p.parts[0].reduce_receives, 2);
+}
+
+TEST(CollectivePrograms, MessagesAtOnceShareTheDmaEngines) {
+  config::ChipSpec chip;
+  chip.dma.plateau_rate = base::Rate(30);
+  chip.dma.engines = 4;
+  chip.dma.inline_compute_rate = 0.5;
+  RankPlace place;
+  place.cores = 2;
+  const CollectiveProgram p = collective_program(collective(CollectiveKind::AllReduce, 1000, 1000),
+                                                 shape(8, Way::Ring, 2, 2));
+  EXPECT_EQ(message_rate(p, p.parts[0], 7, chip, place), base::Rate(30 * 4 * 2 / 2));
+  EXPECT_EQ(message_rate(p, p.parts[0], 6, chip, place), base::Rate(30 * 4 * 2 / 4));  // reduces
+}
+
+// A workload of collectives on a system of the given fabric.
+struct Placed {
+  config::RunSpec run;
+  topology::Graph graph;
+  Plan plan;
+  [[nodiscard]] const GroupSet& set(const std::string& name) const {
+    return *std::find_if(plan.group_sets.begin(), plan.group_sets.end(),
+                         [&](const GroupSet& s) { return s.name == name; });
+  }
+  [[nodiscard]] const OpPlan& op(std::size_t i) const { return plan.ops.front()[i]; }
+};
+
+Placed placed(const std::string& fabric, const std::string& unit, const std::string& mesh,
+              const std::string& ops, const std::vector<std::string>& sets = {}) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("trn3sim_coll_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "s.json") << fmt::format(
+      R"({{"kind":"system","name":"s","chip":"{}/configs/chips/trn3.json","fabric":{}}})",
+      TRN3SIM_SOURCE_DIR, fabric);
+  std::ofstream(folder / "t.trace")
+      << fmt::format(R"({{"trace":"trn3sim","v":1,"name":"t","rank_unit":"{}","mesh":{},)", unit,
+                     mesh)
+      << R"("defaults":{"dtype":"bf16"},"tokens_per_step":1,"memory":[]})"
+      << "\n"
+      << ops;
+  Placed p;
+  p.run = config::load_run((folder / "s.json").string(), sets);
+  p.graph = topology::build(p.run.system);
+  p.plan = place(trace::read(folder / "t.trace"), p.graph, p.run);
+  std::filesystem::remove_all(folder);
+  return p;
+}
+
+std::string gather(const std::string& group, std::int64_t in, std::int64_t n) {
+  return fmt::format(
+             R"({{"op":"coll","id":"{}{}","kind":"all_gather","group":"{}","in":{},"out":{}}})",
+             group, in, group, in, n * in) +
+         "\n";
+}
+
+std::string reduce(std::int64_t bytes) {
+  return fmt::format(
+             R"({{"op":"coll","id":"a{}","kind":"all_reduce","group":"g","in":{},"out":{}}})",
+             bytes, bytes, bytes) +
+         "\n";
+}
+
+constexpr std::int64_t kMiB = 1 << 20;
+const char* const kLink = R"("link":{"bandwidth":"100 GB/s","latency":"500 ns"})";
+
+std::string fabric(const std::string& type, const std::string& size) {
+  return fmt::format(R"({{"type":"{}",{},{}}})", type, size, kLink);
+}
+
+// Each ring visits everyone, and no two share a link of the fabric.
+void expect_disjoint(const Placed& p, const GroupPlan& g) {
+  std::set<topology::LinkId> used;
+  for (const Ring& ring : g.rings) {
+    EXPECT_EQ(std::set<std::int64_t>(ring.order.begin(), ring.order.end()).size(),
+              g.members.size());
+    for (std::size_t i = 0; i < ring.order.size(); ++i)
+      EXPECT_EQ(ring.place[static_cast<std::size_t>(ring.order[i])], static_cast<std::int64_t>(i));
+    for (const topology::Route& hop : ring.hops)
+      for (topology::LinkId id : hop) {
+        if (p.graph.link(id).kind != topology::LinkKind::NeuronLink) continue;
+        EXPECT_TRUE(used.insert(id).second) << p.graph.link(id).name;
+      }
+  }
+}
+
+TEST(Rings, BothWaysAroundARingOfChips) {
+  const std::string ops = gather("g", 64 * kMiB, 8);
+  const Placed p = placed(fabric("ring", "\"chips\":8"), "chip", R"([["g",8]])", ops);
+  const GroupPlan& g = p.set("g").groups.front();
+  ASSERT_EQ(g.rings.size(), 2U);
+  expect_disjoint(p, g);
+  EXPECT_EQ(p.set("g").ring.rate, base::Rate(100'000'000'000));
+  EXPECT_EQ(p.set("g").ring.exits, 1);  // both leave by the port of the same stack
+  const Placed one =
+      placed(fabric("ring", "\"chips\":8"), "chip", R"([["g",8]])", ops, {"collectives.rings=1"});
+  EXPECT_EQ(one.set("g").groups.front().rings.size(), 1U);
+}
+
+TEST(Rings, TwoHamiltonianCyclesOnATorus) {
+  for (const auto& [dims, chips] : {std::pair("[4,4]", 16),
+                                    {"[3,3]", 9},
+                                    {"[5,3]", 15},
+                                    {"[4,6]", 24},
+                                    {"[8,4]", 32},
+                                    {"[8,8]", 64}}) {
+    const Placed p = placed(fabric("torus", fmt::format("\"dims\":{}", dims)), "chip",
+                            fmt::format("[[\"g\",{}]]", chips), gather("g", 64 * kMiB, chips));
+    const GroupPlan& g = p.set("g").groups.front();
+    ASSERT_EQ(g.rings.size(), 4U) << dims;
+    expect_disjoint(p, g);
+    for (const Ring& ring : g.rings)
+      for (const topology::Route& hop : ring.hops) EXPECT_EQ(hop.size(), 3U);  // port, link, port
+  }
+}
+
+TEST(Rings, OneWhereTwoWouldShareTheirLinks) {
+  const std::string ops = gather("g", 64 * kMiB, 8);
+  // Every chip has one link to the switch; two chips have one link; inside a chip there is one
+  // ring.
+  const Placed star =
+      placed(R"({"type":"switch","chips":8,"switch_latency":"100 ns",)" + std::string(kLink) + "}",
+             "chip", R"([["g",8]])", ops);
+  EXPECT_EQ(star.set("g").groups.front().rings.size(), 1U);
+  const Placed pair =
+      placed(fabric("ring", "\"chips\":2"), "chip", R"([["g",2]])", gather("g", 64 * kMiB, 2));
+  EXPECT_EQ(pair.set("g").groups.front().rings.size(), 1U);
+  const Placed chip =
+      placed(R"({"type":"none"})", "logical_core", R"([["g",4]])", gather("g", 64 * kMiB, 4));
+  EXPECT_EQ(chip.set("g").groups.front().rings.size(), 1U);
+}
+
+TEST(Rings, GroupsThatCrowdOneDirectionTakeBoth) {
+  // Four groups, one per stack, whose tours go three times forwards and once backwards: 33 GB/s for
+  // each. In both directions each of eight rings has 25 GB/s for half the data.
+  const std::string ops = gather("g", 64 * kMiB, 8);
+  const char* const mesh = R"([["g",8],["t",4]])";
+  const Placed p = placed(fabric("ring", "\"chips\":8"), "logical_core", mesh, ops);
+  EXPECT_EQ(p.set("g").groups.front().rings.size(), 2U);
+  EXPECT_EQ(p.set("g").ring.rate, base::Rate(25'000'000'000));
+  const Placed one =
+      placed(fabric("ring", "\"chips\":8"), "logical_core", mesh, ops, {"collectives.rings=1"});
+  EXPECT_EQ(one.set("g").ring.rate, base::Rate(33'333'333'333));
+}
+
+TEST(Rings, StridedGroupsAndGroupsOfThree) {
+  const Placed p = placed(fabric("ring", "\"chips\":6"), "chip", R"([["g",3],["h",2]])",
+                          gather("g", 64 * kMiB, 3) + gather("h", 64 * kMiB, 2));
+  for (const char* name : {"g", "h"})
+    for (const GroupPlan& g : p.set(name).groups) expect_disjoint(p, g);
+}
+
+TEST(Ways, SmallCollectivesAreMeshesAndSayWhy) {
+  const std::string ops = gather("g", 256, 4) + gather("g", 8 * kMiB, 4) + reduce(4) +
+                          reduce(kMiB) +
+                          R"({"op":"coll","id":"b","kind":"broadcast","group":"g","in":4,"out":4})"
+                          "\n";
+  const auto ways = [&](const std::vector<std::string>& sets) {
+    const Placed p = placed(R"({"type":"none"})", "logical_core", R"([["g",4]])", ops, sets);
+    std::string text;
+    for (std::size_t i = 0; i < 5; ++i)
+      text += fmt::format("{} {}; ", static_cast<int>(p.op(i).way), p.op(i).reason);
+    return text;
+  };
+  EXPECT_EQ(ways({}),
+            "1 up to mesh_limit; 0 above mesh_limit; 2 up to mesh_limit; 1 up to mesh_limit; 0 ; ");
+  EXPECT_EQ(ways({"collectives.algorithm=ring"}),
+            "0 asked for; 0 asked for; 0 asked for; 0 asked for; 0 ; ");
+  EXPECT_EQ(ways({"collectives.algorithm=mesh"}),
+            "1 asked for; 1 asked for; 2 asked for; 1 asked for; 0 ; ");
+  EXPECT_EQ(ways({"chip.collectives.mesh_ranks=2"}),
+            "0 group above mesh_ranks; 0 group above mesh_ranks; 0 group above mesh_ranks; 0 group "
+            "above mesh_ranks; 0 ; ");
+  EXPECT_EQ(ways({"chip.collectives.mesh_limit=4 B"}),
+            "0 above mesh_limit; 0 above mesh_limit; 2 up to mesh_limit; 0 above mesh_limit; 0 ; ");
+}
+
+TEST(Ways, AMeshThatCrowdsItsLinksIsNotChosen) {
+  // Each chip has 0.1 GB/s to its neighbours: 64 chips of a ring send 1024 messages over each link.
+  const Placed p =
+      placed(fabric("ring", "\"chips\":64"), "chip", R"([["g",64]])",
+             gather("g", 16384, 64) + gather("g", 16, 64), {"fabric.link.bandwidth=0.1 GB/s"});
+  EXPECT_EQ(p.op(0).way, Way::Ring);
+  EXPECT_STREQ(p.op(0).reason, "faster than mesh");
+  EXPECT_EQ(p.op(1).way, Way::Mesh);
+}
+
+// Bounds and expectations of every program keep their order.
+TEST(Times, TheLeastIsNoMoreThanTheExpected) {
+  for (const char* unit : {"chip", "logical_core", "core"})
+    for (const char* type : {"ring", "fully_connected"}) {
+      const std::int64_t n = 8;
+      const Placed p = placed(fabric(type, "\"chips\":8"), unit, R"([["g",8]])",
+                              gather("g", kMiB, n), {"collectives.algorithm=mesh"});
+      const config::ChipSpec& chip = p.run.system.chip;
+      const GroupSet& set = p.set("g");
+      const base::Rate cap = dma_rate(chip, p.plan.places.front(), false);
+      for (const Way way : {Way::Ring, Way::Mesh, Way::OneStep})
+        for (const std::int64_t bytes : {std::int64_t{8}, kMiB, 64 * kMiB}) {
+          const CollectiveProgram program = collective_program(
+              collective(CollectiveKind::AllReduce, bytes, bytes), shape_of(set, 0, way));
+          const base::Time least = least_time(program, set.groups.front(), p.graph, chip, cap);
+          const base::Time expected =
+              expected_time(program, way == Way::Ring ? set.ring : set.mesh, chip, cap);
+          EXPECT_GT(least, start_delay(program, chip));
+          // Both round up each transfer to a femtosecond.
+          EXPECT_LE(least, expected + base::Time(2 * n))
+              << unit << " " << type << " " << program.algorithm;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace trn3sim::compile
