@@ -112,9 +112,10 @@ base::Time probe_step(const Choice& choice, const Embedding& embedding) {
 
 }  // namespace
 
-const Route& RouteCache::route(NodeId from, NodeId to) {
-  auto it = from_.find(from);
-  if (it == from_.end()) it = from_.emplace(from, graph_.routes_from(from)).first;
+const Route& RouteCache::route(NodeId from, NodeId to, topology::Ties ties) {
+  auto it = from_.find({ties, from});
+  if (it == from_.end())
+    it = from_.emplace(std::pair(ties, from), graph_.routes_from(from, ties)).first;
   const Route& found = it->second[static_cast<std::size_t>(to)];
   if (found.empty() && from != to)
     throw base::UserError(

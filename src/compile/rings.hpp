@@ -18,12 +18,14 @@ namespace trn3sim::compile {
 class RouteCache {
  public:
   explicit RouteCache(const topology::Graph& graph) : graph_(graph) {}
-  const topology::Route& route(topology::NodeId from, topology::NodeId to);
+  // Throws base::UserError if there is none.
+  const topology::Route& route(topology::NodeId from, topology::NodeId to,
+                               topology::Ties ties = topology::Ties::SmallIds);
   [[nodiscard]] const topology::Graph& graph() const { return graph_; }
 
  private:
   const topology::Graph& graph_;
-  std::map<topology::NodeId, std::vector<topology::Route>> from_;
+  std::map<std::pair<topology::Ties, topology::NodeId>, std::vector<topology::Route>> from_;
 };
 
 // Where the ranks are and how they reach each other.
@@ -45,7 +47,8 @@ struct Embedding {
 // those whose bandwidth per crossing ring is least.
 void embed_rings(GroupSet& set, const Embedding& embedding, std::int64_t most);
 
-// Fills pair_routes and pairs of every group of the set, and `mesh`.
+// Fills pair_routes and pairs of every group of the set, and `mesh`. Of two equally good routes a
+// pair takes the one whose links are crossed by fewer pairs so far, pairs with one route first.
 void embed_pairs(GroupSet& set, const Embedding& embedding);
 
 // One ring of a group in the given order of positions.
@@ -53,8 +56,8 @@ Ring make_ring(const GroupPlan& group, std::vector<std::int64_t> order, const Em
 
 // Two link-disjoint Hamiltonian cycles, each in both directions: one that goes around the rows of a
 // two-dimensional torus one by one, with directions chosen so that what is left is the other one.
-// There are such if both dimensions are even or both odd (checked up to 8 x 8). Empty if the members
-// are not one per chip or their direct links have none of this kind.
+// There are such if both dimensions are even or both odd (checked up to 8 x 8). Empty if the
+// members are not one per chip or their direct links have none of this kind.
 std::vector<Ring> hamiltonian_rings(const GroupPlan& group, const Embedding& embedding);
 
 // What all rings of the set find together; `worst` gets the worst link of each group.

@@ -327,6 +327,19 @@ TEST(Ways, SmallCollectivesAreMeshesAndSayWhy) {
             "0 above mesh_limit; 0 above mesh_limit; 2 up to mesh_limit; 0 above mesh_limit; 0 ; ");
 }
 
+TEST(Pairs, EquallyGoodRoutesShareTheLoad) {
+  // 8 chips on a ring: 1 + 2 + 3 messages over each link for the nearer ones, and 2 for the
+  // opposite ones if half of them go each way; all in one direction would be 4.
+  const Placed p =
+      placed(fabric("ring", "\"chips\":8"), "chip", R"([["g",8]])", gather("g", 16, 8));
+  EXPECT_EQ(p.set("g").mesh.rate, base::Rate(100'000'000'000 / 8));
+  EXPECT_EQ(p.set("g").mesh.exits, 1);
+  const Placed chip = placed(R"({"type":"none"})", "logical_core", R"([["g",4]])",
+                             gather("g", 16, 4), {"chip.on_chip.die_crossing_bandwidth=1.0"});
+  EXPECT_EQ(chip.set("g").mesh.rate, base::Rate(64'000'000'000));
+  EXPECT_EQ(chip.set("g").mesh.exits, 2);
+}
+
 TEST(Ways, AMeshThatCrowdsItsLinksIsNotChosen) {
   // Each chip has 0.1 GB/s to its neighbours: 64 chips of a ring send 1024 messages over each link.
   const Placed p =
