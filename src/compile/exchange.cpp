@@ -138,9 +138,15 @@ void choose_routes(GroupSet& set, const Embedding& embedding, Load& load) {
 Exchange measure_rings(const std::vector<std::vector<Ring>>& rings, const topology::Graph& graph,
                        std::vector<std::string>* worst) {
   Load load(graph);
+  std::int64_t hops = 0;
+  base::Time latency(0);
   for (const std::vector<Ring>& group : rings) {
     for (const Ring& ring : group)
-      for (const Route& hop : ring.hops) load.add(hop);
+      for (const Route& hop : ring.hops) {
+        load.add(hop);
+        latency += graph.latency(hop);
+        ++hops;
+      }
     for (std::size_t p = 0; p < group.front().order.size(); ++p) {
       std::vector<const Route*> mine;
       for (const Ring& ring : group)
@@ -163,7 +169,9 @@ Exchange measure_rings(const std::vector<std::vector<Ring>>& rings, const topolo
       name = mine_name;
     }
   }
-  return load.exchange(least, name);
+  Exchange exchange = load.exchange(least, name);
+  exchange.latency = base::Time((latency.count() + hops - 1) / hops);
+  return exchange;
 }
 
 void embed_pairs(GroupSet& set, const Embedding& embedding) {

@@ -38,14 +38,15 @@ struct Embedding {
 // Embeds the rings of every group of a set. A tour starts at member g x n / groups of group g, so
 // that the groups leave a rack over different links, and always goes on to the nearest member not
 // yet visited: least time for 1 MiB over the route, then nearest position, then the lower one.
-// Every other group runs its tour backwards, so that both directions of the links are used.
+// Another tour visits all members of a chip before the next chip. Every other group runs its tour
+// backwards, so that both directions of the links are used.
 //
 // Groups that span chips may use up to `most` rings at once that share no link but those between a
-// stack and its ports: the tour in both directions, or two Hamiltonian cycles in both directions
-// where one member per chip sits on a torus that has them. More rings are taken only if a step of 1
-// MiB with all groups at once is then expected to be faster. Fills `ring` and the worst links:
-// those whose bandwidth per crossing ring is least.
-void embed_rings(GroupSet& set, const Embedding& embedding, std::int64_t most);
+// stack and its ports: a tour in both directions, or two Hamiltonian cycles in both directions where
+// one member per chip sits on a torus that has them. Taken is what is expected to be fastest for a
+// step of `step` bytes with all groups at once; of equals the one named first here. Fills `ring` and
+// the worst links: those whose bandwidth per crossing ring is least.
+void embed_rings(GroupSet& set, const Embedding& embedding, std::int64_t most, base::Bytes step);
 
 // Fills pair_routes and pairs of every group of the set, and `mesh`. Of two equally good routes a
 // pair takes the one whose links are crossed by fewer pairs so far, pairs with one route first.

@@ -117,8 +117,8 @@ base::Rate message_rate(const CollectiveProgram& program, const ProgramPart& par
 base::Time least_time(const CollectiveProgram& program, const GroupPlan& group,
                       const topology::Graph& graph, const config::ChipSpec& chip, base::Rate cap);
 
-// The time when all groups of a set run the program at once and nothing else does: each step as
-// slow as its slowest hop. For choices between programs.
+// The time when all groups of a set run the program at once and nothing else does: each step with
+// the latency and at the least share of a link that `exchange` names. For choices between programs.
 base::Time expected_time(const CollectiveProgram& program, const Exchange& exchange,
                          const config::ChipSpec& chip, base::Rate cap);
 
