@@ -58,10 +58,10 @@ std::vector<std::int64_t> tour(const GroupPlan& group, std::int64_t start, bool 
   return order;
 }
 
-bool spans_chips(const GroupPlan& group, const std::vector<RankPlace>& places) {
-  const auto chip = [&](std::int64_t rank) { return places[static_cast<std::size_t>(rank)].chip; };
-  return std::any_of(group.members.begin(), group.members.end(),
-                     [&](std::int64_t r) { return chip(r) != chip(group.members.front()); });
+std::size_t chips_of(const GroupPlan& group, const std::vector<RankPlace>& places) {
+  std::set<std::int64_t> chips;
+  for (std::int64_t r : group.members) chips.insert(places[static_cast<std::size_t>(r)].chip);
+  return chips.size();
 }
 
 // Whether no link is crossed twice, but for those between a stack and its ports.
@@ -102,7 +102,7 @@ Choice both_directions(const GroupSet& set, const Choice& tours, const Embedding
   Choice both = tours;
   for (std::size_t g = 0; g < both.size(); ++g) {
     const GroupPlan& group = set.groups[g];
-    if (group.members.size() < 3 || !spans_chips(group, embedding.places)) return {};
+    if (group.members.size() < 3 || chips_of(group, embedding.places) == 1) return {};
     both[g].push_back(backwards(group, both[g].front(), embedding));
     if (!link_disjoint(both[g], embedding.routes.graph())) return {};
   }
@@ -162,11 +162,12 @@ Ring make_ring(const GroupPlan& group, std::vector<std::int64_t> order,
 
 void embed_rings(GroupSet& set, const Embedding& embedding, std::int64_t most, base::Bytes step) {
   if (set.groups.front().members.size() == 1) return;
-  const Choice nearest = one_ring(set, false, embedding);
-  const Choice by_chip = one_ring(set, true, embedding);
-  std::vector<Choice> choices = {nearest, by_chip};
-  if (most >= 2) choices.push_back(both_directions(set, nearest, embedding));
-  if (most >= 2) choices.push_back(both_directions(set, by_chip, embedding));
+  const GroupPlan& group = set.groups.front();
+  const std::size_t chips = chips_of(group, embedding.places);
+  std::vector<Choice> choices = {one_ring(set, false, embedding)};
+  if (chips > 1 && chips < group.members.size()) choices.push_back(one_ring(set, true, embedding));
+  for (std::size_t i = 0, tours = choices.size(); i < tours && most >= 2; ++i)
+    choices.push_back(both_directions(set, choices[i], embedding));
   if (most >= 4) choices.push_back(two_cycles(set, embedding));
   const Choice* best = nullptr;
   base::Time least = base::kTimeMax;

@@ -295,6 +295,19 @@ TEST(Rings, GroupsThatCrowdOneDirectionTakeBoth) {
   EXPECT_EQ(one.set("g").ring.rate, base::Rate(33'333'333'333));
 }
 
+TEST(Rings, ChipsAreFinishedOneByOne) {
+  // Links between chips are faster than those between stacks, so the nearest member is on another
+  // chip; but then the four tours through a pair of chips would share its link.
+  const Placed p = placed(fabric("ring", "\"chips\":4"), "logical_core", R"([["g",16]])",
+                          gather("g", 64 * kMiB, 16), {"fabric.link.bandwidth=512 GB/s"});
+  const GroupPlan& g = p.set("g").groups.front();
+  ASSERT_EQ(g.rings.size(), 2U);
+  expect_disjoint(p, g);
+  EXPECT_EQ(p.set("g").ring.rate, base::Rate(119'040'000'000));  // 128 GB/s x 0.93 across dies
+  EXPECT_EQ(g.rings.front().order,
+            (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+}
+
 TEST(Rings, StridedGroupsAndGroupsOfThree) {
   const Placed p = placed(fabric("ring", "\"chips\":6"), "chip", R"([["g",3],["h",2]])",
                           gather("g", 64 * kMiB, 3) + gather("h", 64 * kMiB, 2));
