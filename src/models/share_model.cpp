@@ -20,11 +20,15 @@ std::vector<base::Rate> water_fill(base::Rate capacity, const std::vector<base::
                    [&](std::size_t a, std::size_t b) { return demands[a] < demands[b]; });
   std::vector<base::Rate> grants(demands.size());
   std::int64_t left = capacity.count();
+  base::Rate fair(0);
+  bool enough = true;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const std::int64_t fair = left / static_cast<std::int64_t>(order.size() - i);
-    const std::int64_t grant = std::min(demands[order[i]].count(), fair);
-    grants[order[i]] = base::Rate(grant);
-    left -= grant;
+    // All that want more than their share get the same, whatever their order: the remainder of the
+    // division, below one byte per second each, is left over.
+    if (enough) fair = base::Rate(left / static_cast<std::int64_t>(order.size() - i));
+    enough = demands[order[i]] <= fair;
+    grants[order[i]] = std::min(demands[order[i]], fair);
+    left -= grants[order[i]].count();
   }
   return grants;
 }

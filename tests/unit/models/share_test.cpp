@@ -33,6 +33,14 @@ TEST(WaterFill, LargeDemandsShareWhatSmallOnesLeave) {
             (std::vector<Rate>{Rate(5), Rate(2), Rate(5)}));
 }
 
+TEST(WaterFill, EqualDemandsGetTheSameWhateverTheirOrder) {
+  // 11 for three that want more than 11 / 3: nobody gets the remainder.
+  EXPECT_EQ(water_fill(Rate(11), {Rate(9), Rate(9), Rate(9)}),
+            (std::vector<Rate>{Rate(3), Rate(3), Rate(3)}));
+  EXPECT_EQ(water_fill(Rate(11), {Rate(9), Rate(8), Rate(7)}),
+            (std::vector<Rate>{Rate(3), Rate(3), Rate(3)}));
+}
+
 TEST(ShareModel, AKernelAloneTakesItsProfileExactly) {
   const KernelProfile p = streaming();
   ShareModel share(Rate(10));
