@@ -388,5 +388,69 @@ TEST(Times, TheLeastIsNoMoreThanTheExpected) {
     }
 }
 
+// When the last of four members starts 1 s late: the dependent steps after it, of 1 + 10 each.
+class LateMember : public testing::Test {
+ protected:
+  LateMember() {
+    chip_.dma.start_latency = base::Time(6);
+    chip_.dma.completion = base::Time(4);  // a step later: 10
+    topology::Node node;
+    for (int i = 0; i < 2; ++i) graph_.add_node(node);
+    const topology::LinkId link =
+        graph_.add_link({topology::LinkKind::OnDie, "l", topology::NodeId{0}, topology::NodeId{1},
+                         base::Rate(base::kFemtosPerSecond), base::Time(0)});
+    group_.members = {0, 1, 2, 3};
+    group_.rings = {{{0, 1, 2, 3}, {4, {link}}, {0, 1, 2, 3}}};
+    group_.pairs.hops = {{base::Time(0), base::Rate(base::kFemtosPerSecond)}};
+    group_.pairs.entries = {{1, base::Rate(base::kFemtosPerSecond)}};
+  }
+  // How long after the start of the late member 0 each member ends at least.
+  std::vector<std::int64_t> after(CollectiveKind kind, std::int64_t in, std::int64_t out,
+                                  Way way = Way::Ring) {
+    std::vector<std::int64_t> ends;
+    for (std::int64_t p = 0; p < 4; ++p) {
+      CollectiveShape s = shape(4, way);
+      s.ring_place = p;
+      const CollectiveProgram program = collective_program(collective(kind, in, out), s);
+      const base::Time end = least_end(program, group_, graph_, chip_, base::Rate(INT64_MAX),
+                                       {kLate, base::Time(0), base::Time(0), base::Time(0)}, p);
+      ends.push_back((end - kLate).count());
+    }
+    return ends;
+  }
+  const base::Time kLate{base::kFemtosPerSecond};
+  config::ChipSpec chip_;
+  topology::Graph graph_;
+  GroupPlan group_;
+};
+
+TEST_F(LateMember, ARingDelaysTheNextOnesByTheirDistance) {
+  // Start 6, d hops of 1, 10 between them, 4 at the end. What the late one waits for is there.
+  const std::vector<std::int64_t> expected = {6, 6 + 1 + 4, 6 + 2 + 10 + 4, 6 + 3 + 20 + 4};
+  EXPECT_EQ(after(CollectiveKind::AllGather, 1, 4), expected);
+  EXPECT_EQ(after(CollectiveKind::ReduceScatter, 4, 1), expected);
+}
+
+TEST_F(LateMember, AnAllReduceComesBackToIt) {
+  // Six messages: those that started at the late one come by again after four.
+  EXPECT_EQ(
+      after(CollectiveKind::AllReduce, 4, 4),
+      (std::vector<std::int64_t>{6 + 4 + 30 + 4, 6 + 5 + 40 + 4, 6 + 6 + 50 + 4, 6 + 3 + 20 + 4}));
+}
+
+TEST_F(LateMember, ARootDelaysAllAndNobodyDelaysTheRoot) {
+  // Chunks of ceil(8 / 8) = 1 byte.
+  EXPECT_EQ(after(CollectiveKind::Broadcast, 8, 8),
+            (std::vector<std::int64_t>{6, 6 + 1 + 4, 6 + 2 + 10 + 4, 6 + 3 + 20 + 4}));
+}
+
+TEST_F(LateMember, AMeshIsOneMessageAway) {
+  EXPECT_EQ(after(CollectiveKind::AllGather, 1, 4, Way::Mesh),
+            (std::vector<std::int64_t>{6, 11, 11, 11}));
+  // Two steps: everyone's second message waits for the late one.
+  EXPECT_EQ(after(CollectiveKind::AllReduce, 4, 4, Way::Mesh),
+            (std::vector<std::int64_t>{22, 22, 22, 22}));
+}
+
 }  // namespace
 }  // namespace trn3sim::compile
