@@ -42,10 +42,10 @@ struct Embedding {
 // backwards, so that both directions of the links are used.
 //
 // Groups that span chips may use up to `most` rings at once that share no link but those between a
-// stack and its ports: a tour in both directions, or two Hamiltonian cycles in both directions where
-// one member per chip sits on a torus that has them. Taken is what is expected to be fastest for a
-// step of `step` bytes with all groups at once; of equals the one named first here. Fills `ring` and
-// the worst links: those whose bandwidth per crossing ring is least.
+// stack and its ports: a tour in both directions, or two Hamiltonian cycles in both directions
+// where one member per chip sits on a torus that has them. Taken is what is expected to be fastest
+// for a step of `step` bytes with all groups at once; of equals the one named first here. Fills
+// `ring` and the worst links: those whose bandwidth per crossing ring is least.
 void embed_rings(GroupSet& set, const Embedding& embedding, std::int64_t most, base::Bytes step);
 
 // Fills pair_routes and pairs of every group of the set, and `mesh`. Of two equally good routes a
