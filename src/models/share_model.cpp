@@ -109,7 +109,9 @@ void ShareModel::reallocate() {
     std::size_t i = 0;
     for (Entry& e : entries_) {
       if (!e.used) continue;
-      const base::Rate grant = fits || demands.size() == 1 ? e.demand : grants[i];
+      // The profile of a kernel alone knows the stack; a flow alone does not.
+      const bool alone = demands.size() == 1 && e.profile != nullptr;
+      const base::Rate grant = fits || alone ? e.demand : grants[i];
       ++i;
       if (e.profile != nullptr && grant != e.grant)
         e.full = grant == e.demand ? e.profile->duration : e.profile->at(grant);

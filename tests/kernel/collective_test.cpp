@@ -155,13 +155,25 @@ TEST_F(CollectiveTest, TwoRingsTakeHalfTheDataEach) {
 }
 
 TEST_F(CollectiveTest, FourRingsOnATorus) {
-  const auto r =
-      run(fabric("torus", "\"dims\":[4,4]"), 16, "reduce_scatter", 1024 * kMiB, 64 * kMiB);
+  const auto r = run(fabric("torus", "\"dims\":[4,4]"), 16, "all_gather", 64 * kMiB, 1024 * kMiB);
   EXPECT_EQ(r.collectives.at(0).algorithm, "4 rings, above mesh_limit");
   EXPECT_EQ(
       r.step_fs,
       (start() + 15 * hop(16 * kMiB) + 14 * between() + 3 * turn(16 * kMiB, 4) + end()).count());
   EXPECT_EQ(r.bytes_sent, 16 * 15 * 64 * kMiB);
+}
+
+// Three accesses of HBM for each byte of four links are more than the DMA engines of a stack move,
+// so the four messages of a step take turns at a third of their rate, one step after another.
+TEST_F(CollectiveTest, FourRingsThatReduceWaitForTheirStack) {
+  const auto r =
+      run(fabric("torus", "\"dims\":[4,4]"), 16, "reduce_scatter", 1024 * kMiB, 64 * kMiB);
+  const config::ChipSpec& chip = spec.system.chip;
+  const base::Rate stack(chip.dma.plateau_rate.count() * chip.dma.engines * 2);
+  const base::Time turn =
+      base::transfer_time(base::Bytes(16 * kMiB), base::Rate(stack.count() / 3));
+  EXPECT_GT(4 * turn, hop(16 * kMiB) + between());
+  EXPECT_EQ(r.step_fs, (start() + (14 * 4 + 3) * turn + hop(16 * kMiB) + end()).count());
 }
 
 // The stacks of a chip are a ring. The two opposite ones of each pair go around in different ways,

@@ -41,6 +41,12 @@ TEST(WaterFill, EqualDemandsGetTheSameWhateverTheirOrder) {
             (std::vector<Rate>{Rate(3), Rate(3), Rate(3)}));
 }
 
+TEST(ShareModel, AFlowAloneHasNoMoreThanTheStack) {
+  ShareModel share(Rate(10));
+  const auto flow = share.add_flow(Time(0), Rate(15));
+  EXPECT_EQ(share.granted(flow), Rate(10));
+}
+
 TEST(ShareModel, AKernelAloneTakesItsProfileExactly) {
   const KernelProfile p = streaming();
   ShareModel share(Rate(10));
