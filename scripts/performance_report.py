@@ -21,7 +21,7 @@ from report_page import BIN, ROOT, Run, machine, table  # noqa: E402
 MAIN = ("ultraserver64.json", "llama7b.trace")
 JOBS = [("Llama-2 7B step, 64 chips (the main job)", MAIN, False),
         ("again, with the profiles of an earlier run", MAIN, True),
-        ("every iteration of every loop (`--set run.fast_forward=false`)", (*MAIN, "run.fast_forward=false"), False),
+        ("every iteration of every loop (`--no-fast-forward`)", (*MAIN, "run.fast_forward=false"), False),
         ("the same work per chip, 16 chips", ("instance16.json", "llama7b_instance16.trace"), False),
         ("the same work per chip, 1 chip", ("chip1.json", "llama7b_chip1.trace"), False),
         ("residual additions, 1 chip", ("chip1.json", "residual_add.trace"), False),
@@ -40,7 +40,7 @@ The command is `trn3sim --config CONFIG --trace TRACE --out DIR`; `DIR/run_info.
 
 ## Rates of the main job
 
-Every iteration simulated (`--set run.fast_forward=false`).
+Every iteration simulated (`--no-fast-forward`).
 
 {rates}
 A rank-operation is one op of one rank: a kernel, a collective, a message. Events are wake-ups of links and HBM

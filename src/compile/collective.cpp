@@ -65,6 +65,7 @@ CollectiveProgram broadcast(std::int64_t bytes, const CollectiveShape& shape) {
   ProgramPart& part = p.parts[0];
   part.bytes = base::Bytes(ceil_ratio(bytes, kBroadcastChunks));
   part.pipelined = true;
+  part.to_last = shape.ring_place == shape.members - 2;
   part.sends = shape.ring_place == shape.members - 1 ? 0 : kBroadcastChunks;
   part.receives = shape.ring_place == 0 ? 0 : kBroadcastChunks;
   part.need_offset = shape.ring_place == 0 ? 0 : 1;
@@ -188,7 +189,9 @@ base::Time step_delay(const config::ChipSpec& chip) {
 base::Time arrival_delay(const CollectiveProgram& p, std::size_t i, std::int64_t index,
                          const config::ChipSpec& chip) {
   const ProgramPart& part = p.parts[i];
-  const bool goes_on = part.at_once ? i + 1 < p.used : index + 1 < part.receives;
+  bool goes_on = index + 1 < part.receives;
+  if (part.at_once) goes_on = i + 1 < p.used;
+  if (part.pipelined) goes_on = !part.to_last;
   return goes_on ? step_delay(chip) : chip.dma.completion;
 }
 

@@ -38,7 +38,45 @@ base::Time fastest_intake(const ProgramPart& part, const GroupPlan& group, base:
   return latency + fastest;
 }
 
+// Dependent messages from the start of member `from` to the end of member `to` at least; -1: none.
+std::int64_t dependent_hops(const CollectiveProgram& p, const ProgramPart& part,
+                            const GroupPlan& group, std::size_t from, std::size_t to) {
+  const auto n = static_cast<std::int64_t>(group.members.size());
+  if (p.way != Way::Ring && p.used == 2) return n > 2 || from == to ? 2 : 1;
+  if (part.ring < 0) return from == to ? 0 : 1;
+  const std::vector<std::int64_t>& place = group.rings[static_cast<std::size_t>(part.ring)].place;
+  const std::int64_t distance = place[to] - place[from];
+  if (part.pipelined) return std::max<std::int64_t>(distance, -1);
+  // The last message to `to` needs one of each member before it, around the ring and around again.
+  const std::int64_t first = (distance + n) % n;
+  return first > part.receives ? -1 : first + (part.receives - first) / n * n;
+}
+
 }  // namespace
+
+base::Time least_end(const CollectiveProgram& p, const GroupPlan& group,
+                     const topology::Graph& graph, const config::ChipSpec& chip, base::Rate cap,
+                     const std::vector<base::Time>& starts, std::int64_t position) {
+  const auto me = static_cast<std::size_t>(position);
+  base::Time first = starts[me], end(0);
+  for (const base::Time start : starts)
+    if (start != kNotStarted) first = std::min(first, start);
+  end = std::max(starts[me], first + least_time(p, group, graph, chip, cap));
+  if (!p.moves()) return end;
+  const base::Rate message(cap.count() / p.exits);
+  for (std::size_t i = 0; i < p.used; ++i) {
+    const ProgramPart& part = p.parts[i];
+    const base::Time hop = fastest_hop(part, group, graph, message);
+    for (std::size_t m = 0; m < starts.size(); ++m) {
+      const std::int64_t hops = dependent_hops(p, part, group, m, me);
+      if (starts[m] == kNotStarted || hops < 0) continue;
+      base::Time least = start_delay(p, chip);
+      if (hops > 0) least += hop * hops + step_delay(chip) * (hops - 1) + chip.dma.completion;
+      end = std::max(end, starts[m] + least);
+    }
+  }
+  return end;
+}
 
 base::Time least_time(const CollectiveProgram& p, const GroupPlan& group,
                       const topology::Graph& graph, const config::ChipSpec& chip, base::Rate cap) {

@@ -3,6 +3,7 @@
 //
 // What messages find when all members of all groups of a set send at once.
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "trn3sim/compile/collective.hpp"
@@ -28,6 +29,14 @@ class Load {
   void add_exits(const std::set<LinkId>& links, bool local) {
     exchange_.exits =
         std::max(exchange_.exits, static_cast<std::int64_t>(links.size()) + (local ? 1 : 0));
+  }
+  // Least bandwidth per message on the way if one more took it.
+  [[nodiscard]] base::Rate left(const Route& route) const {
+    base::Rate least(std::numeric_limits<std::int64_t>::max());
+    for (LinkId id : route)
+      least = std::min(least, base::Rate(graph_.link(id).bandwidth.count() /
+                                         (messages_[static_cast<std::size_t>(id)] + 1)));
+    return least;
   }
   // Bandwidth of a link per message that crosses it.
   [[nodiscard]] base::Rate share(LinkId id) const {
@@ -92,14 +101,52 @@ PairBounds bounds_of(const GroupPlan& group, const topology::Graph& graph) {
   return {{hops.begin(), hops.end()}, {entries.begin(), entries.end()}, {}};
 }
 
+// Routes of all pairs of the set's groups, counted in `load`.
+void choose_routes(GroupSet& set, const Embedding& embedding, Load& load) {
+  struct Tie {
+    Route* chosen;
+    const Route* other;
+  };
+  std::vector<Tie> ties;
+  for (GroupPlan& group : set.groups) {
+    const std::size_t n = group.members.size();
+    const auto port = [&](std::size_t i) {
+      return embedding.places[static_cast<std::size_t>(group.members[i])].nodes.front();
+    };
+    group.pair_routes.clear();
+    group.pair_routes.reserve(n * n);
+    for (std::size_t from = 0; from < n; ++from)
+      for (std::size_t to = 0; to < n; ++to) {
+        const topology::NodeId a = port(from), b = port(to);
+        group.pair_routes.push_back(embedding.routes.route(a, b));
+        if (from == to) continue;
+        const Route& other = embedding.routes.route(a, b, topology::Ties::LargeIds);
+        if (other == group.pair_routes.back())
+          load.add(other);
+        else
+          ties.push_back({&group.pair_routes.back(), &other});
+      }
+  }
+  for (const Tie& tie : ties) {
+    if (load.left(*tie.other) > load.left(*tie.chosen)) *tie.chosen = *tie.other;
+    load.add(*tie.chosen);
+  }
+}
+
 }  // namespace
 
 Exchange measure_rings(const std::vector<std::vector<Ring>>& rings, const topology::Graph& graph,
                        std::vector<std::string>* worst) {
   Load load(graph);
+  std::int64_t hops = 0;
+  base::Time latency(0);
   for (const std::vector<Ring>& group : rings) {
     for (const Ring& ring : group)
-      for (const Route& hop : ring.hops) load.add(hop);
+      for (const Route& hop : ring.hops) {
+        load.add(hop);
+        latency += graph.latency(hop);
+        ++hops;
+      }
     for (std::size_t p = 0; p < group.front().order.size(); ++p) {
       std::vector<const Route*> mine;
       for (const Ring& ring : group)
@@ -122,27 +169,22 @@ Exchange measure_rings(const std::vector<std::vector<Ring>>& rings, const topolo
       name = mine_name;
     }
   }
-  return load.exchange(least, name);
+  Exchange exchange = load.exchange(least, name);
+  exchange.latency = base::Time((latency.count() + hops - 1) / hops);
+  return exchange;
 }
 
 void embed_pairs(GroupSet& set, const Embedding& embedding) {
   const topology::Graph& graph = embedding.routes.graph();
   Load load(graph);
+  choose_routes(set, embedding, load);
   for (GroupPlan& group : set.groups) {
     const std::size_t n = group.members.size();
-    const auto port = [&](std::size_t i) {
-      return embedding.places[static_cast<std::size_t>(group.members[i])].nodes.front();
-    };
-    group.pair_routes.clear();
-    for (std::size_t from = 0; from < n; ++from)
-      for (std::size_t to = 0; to < n; ++to)
-        group.pair_routes.push_back(embedding.routes.route(port(from), port(to)));
     group.pairs = bounds_of(group, graph);
     for (std::size_t from = 0; from < n; ++from) {
       std::vector<const Route*> mine;
       for (std::size_t to = 0; to < n; ++to)
         if (to != from) mine.push_back(&group.pair_routes[from * n + to]);
-      for (const Route* route : mine) load.add(*route);
       group.pairs.carried.push_back(carried(mine, graph));
       bool local = false;
       const std::set<LinkId> links = ends(mine, true, local);

@@ -84,6 +84,18 @@ bool uses_pairs(const trace::Program& program, const GroupSet& set, const config
   return false;
 }
 
+// Bytes that the largest step of the group's collectives sends around one ring.
+base::Bytes largest_step(const trace::Program& program, const GroupSet& set) {
+  CollectiveShape shape;
+  shape.members = static_cast<std::int64_t>(set.groups.front().members.size());
+  base::Bytes largest(1);
+  for (const trace::Block& block : program.blocks)
+    for (const trace::Op& op : block.ops)
+      if (const auto* c = std::get_if<trace::Collective>(&op.body); c && c->group == set.name)
+        largest = std::max(largest, collective_program(*c, shape).parts[0].bytes);
+  return largest;
+}
+
 GroupSet make_groups(const trace::Program& program, const trace::Collective& c) {
   GroupSet set;
   set.name = c.group;
@@ -116,7 +128,7 @@ void make_group_sets(const trace::Program& program, const config::RunSpec& run, 
                                      [&](const GroupSet& s) { return s.name == c->group; });
       if (known) continue;
       GroupSet set = make_groups(program, *c);
-      embed_rings(set, embedding, most);
+      embed_rings(set, embedding, most, largest_step(program, set));
       if (uses_pairs(program, set, run)) embed_pairs(set, embedding);
       plan.group_sets.push_back(std::move(set));
     }

@@ -105,7 +105,7 @@ void CcCore::send_step(const Active& a, std::int32_t set, std::size_t part, std:
   m.sequence = a.sequence;
   m.from = rank_;
   m.part = static_cast<std::int32_t>(part);
-  m.index = index;
+  m.index = static_cast<std::int32_t>(index);
   counts_.sent_bytes += p.bytes.count();
   counts_.hbm_read_bytes += compile::send_hbm_bytes(p);
   counts_.dma_bytes += p.bytes.count();

@@ -79,7 +79,10 @@ bool LoopSkipper::fingerprint(const Request& request, base::StateHash& hash) {
         hash.add(
             sequence -
             machine_.cc(static_cast<std::size_t>(r)).next_sequence(static_cast<std::int32_t>(s)));
-        hash.add(entry.longest, request.boundary.chain);
+        for (const base::Time start : entry.starts) {
+          hash.add(start == compile::kNotStarted ? 1 : 0);
+          if (start != compile::kNotStarted) hash.add(start, request.boundary.chain);
+        }
         hash.add(entry.done);
       }
     }
@@ -114,7 +117,8 @@ void LoopSkipper::look(const Request& request) {
   for (auto it = history.snapshots.rbegin(); it != history.snapshots.rend(); ++it) {
     if (it->hash != now.hash) continue;
     const std::int64_t cycle = now.boundary.iteration - it->boundary.iteration;
-    const std::int64_t periods = (now.boundary.iterations - 1 - frontier) / cycle;
+    // A rank that has fetched the last iteration goes on to what comes after the loop.
+    const std::int64_t periods = (now.boundary.iterations - 2 - frontier) / cycle;
     if (periods > 0) {
       skip(request, *it, now, periods);
       history.snapshots.clear();
@@ -168,7 +172,8 @@ void LoopSkipper::skip(const Request& request, const Snapshot& then, const Snaps
       if (set.groups[g].members.front() != r) continue;
       std::map<std::int64_t, GroupChain::Entry> moved;
       for (auto [sequence, entry] : state_.chains[s][g].open) {
-        entry.longest += chain;
+        for (base::Time& start : entry.starts)
+          if (start != compile::kNotStarted) start += chain;
         moved.emplace(sequence + by[&machine_.cc(static_cast<std::size_t>(r))][s], entry);
       }
       state_.chains[s][g].open = std::move(moved);

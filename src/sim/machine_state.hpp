@@ -20,10 +20,10 @@
 
 namespace trn3sim::sim {
 
-// Longest dependency chain into the collectives of one group, by sequence number.
+// Longest dependency chains into the collectives of one group, by sequence number.
 struct GroupChain {
   struct Entry {
-    base::Time longest;
+    std::vector<base::Time> starts;  // by position; compile::kNotStarted: not issued yet
     std::int64_t done = 0;
   };
   std::map<std::int64_t, Entry> open;

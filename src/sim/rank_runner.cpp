@@ -221,7 +221,8 @@ void RankRunner::issue_collective(std::int32_t queue, const Ticket& t) {
   auto& chain = machine_.chains[static_cast<std::size_t>(plan.collective)]
                                [static_cast<std::size_t>(set.group_of_rank[me])];
   GroupChain::Entry& entry = chain.open[cc_->next_sequence(plan.collective)];
-  entry.longest = std::max(entry.longest, sequencer_.chain_start(t));
+  entry.starts.resize(group.members.size(), compile::kNotStarted);
+  entry.starts[static_cast<std::size_t>(set.position_of_rank[me])] = sequencer_.chain_start(t);
   LabelStats& label = machine_.labels[static_cast<std::size_t>(plan.label)];
   if (!label.used) {
     label.used = true;
@@ -259,9 +260,9 @@ void RankRunner::end_collective(const Ticket& t, base::Time start) {
       compile::collective_program(c, compile::shape_of(set, rank_, plan.way));
   const base::Rate cap =
       compile::dma_rate(machine_.run->system.chip, machine_.plan->places[me], false);
-  const base::Time least =
-      compile::least_time(program, group, *machine_.graph, machine_.run->system.chip, cap);
-  sequencer_.set_chain_end(t, it->second.longest + least);
+  sequencer_.set_chain_end(
+      t, compile::least_end(program, group, *machine_.graph, machine_.run->system.chip, cap,
+                            it->second.starts, set.position_of_rank[me]));
   if (++it->second.done == n) open.erase(it);
 }
 

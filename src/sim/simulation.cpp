@@ -82,6 +82,25 @@ void check_kernel_time(const MachineState& state) {
 
 }  // namespace
 
+// The kernel's first op as a problem of the trace: what a kernel cannot do, its op must not ask
+// for.
+void add_kernel_problems(const MachineState& state, std::size_t kernel, const base::UserError& e,
+                         base::Problems& problems) {
+  const auto wanted = static_cast<std::int32_t>(kernel);
+  for (std::size_t b = 0; b < state.plan->ops.size(); ++b)
+    for (std::size_t i = 0; i < state.plan->ops[b].size(); ++i) {
+      const compile::OpPlan& plan = state.plan->ops[b][i];
+      if (plan.kernel != wanted && plan.last_piece != wanted) continue;
+      const trace::Op& op = state.program->blocks[b].ops[i];
+      for (const base::Problem& p : e.problems())
+        problems.add(fmt::format("{}:{}", state.program->file.string(), op.line),
+                     fmt::format("op \"{}\", {}; split it over more ranks or into smaller ops",
+                                 op.id, p.text()));
+      return;
+    }
+  throw e;
+}
+
 struct Simulation::Impl {
   Machine machine;
   KernelBench bench;
@@ -119,15 +138,23 @@ void Simulation::Impl::profile_kernels() {
   const base::Rate least = least_grant(state, machine.stack_capacity());
   std::int64_t done = 0;
   if (!state.run->detailed_chips.empty()) state.programs.resize(kernels.size());
+  base::Problems problems;
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
-    state.profiles[i] = profile(kernels[i], least);
-    if (!state.programs.empty())
-      state.programs[i] = compile::compile_kernel(kernels[i], state.run->system.chip);
+    try {
+      if (problems.empty()) state.profiles[i] = profile(kernels[i], least);
+      if (!state.programs.empty())
+        state.programs[i] = compile::compile_kernel(kernels[i], state.run->system.chip);
+      // The others are not measured any more, but what is wrong with them is said too.
+      if (!problems.empty()) (void)compile::compile_kernel(kernels[i], state.run->system.chip);
+    } catch (const base::UserError& e) {
+      add_kernel_problems(state, i, e, problems);
+    }
     ++done;
     if (state.progress)
       state.progress(
           {done, static_cast<std::int64_t>(kernels.size()), base::Time(0), "profiling kernels"});
   }
+  problems.throw_if_any();
   info.profiled_kernels = done;
   check_kernel_time(state);
   if (!store) return;

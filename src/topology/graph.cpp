@@ -32,8 +32,13 @@ struct Reach {
 class Search {
  public:
   Search(const Graph& graph, const std::vector<std::vector<LinkId>>& out, NodeId from,
-         base::Rate floor)
-      : graph_(graph), out_(out), from_(from), floor_(floor), reach_(graph.nodes().size()) {
+         base::Rate floor, Ties ties)
+      : graph_(graph),
+        out_(out),
+        from_(from),
+        floor_(floor),
+        ties_(ties),
+        reach_(graph.nodes().size()) {
     run();
   }
 
@@ -83,18 +88,19 @@ class Search {
     open.insert({arrival, links + 1, link.to});
   }
 
-  // Whether the route over `at` and `id` has smaller link ids than the one known to `to`, which is
-  // as long and as fast.
+  // Whether ties prefer the route over `at` and `id` to the one known to `to`, which is as long and
+  // as fast.
   [[nodiscard]] bool before(NodeId at, LinkId id, NodeId to) const {
     Route mine = route(at);
     mine.push_back(id);
-    return mine < route(to);
+    return ties_ == Ties::SmallIds ? mine < route(to) : route(to) < mine;
   }
 
   const Graph& graph_;
   const std::vector<std::vector<LinkId>>& out_;
   NodeId from_;
   base::Rate floor_;
+  Ties ties_;
   std::vector<Reach> reach_;
 };
 
@@ -124,13 +130,13 @@ NodeId Graph::stack(std::int64_t chip, std::int64_t stack) const {
 
 // The slowest link is no sum over links, so one search runs per distinct bandwidth: among links of
 // at least that bandwidth the fastest route is the one of least latency. The best of them is exact.
-std::vector<Route> Graph::routes_from(NodeId from) const {
+std::vector<Route> Graph::routes_from(NodeId from, Ties ties) const {
   std::set<base::Rate> floors;
   for (const Link& link : links_) floors.insert(link.bandwidth);
   std::vector<Route> best(nodes_.size());
   std::vector<base::Time> cost(nodes_.size(), base::kTimeMax);
   for (const base::Rate floor : floors) {
-    const Search search(*this, out_, from, floor);
+    const Search search(*this, out_, from, floor, ties);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       const auto to = static_cast<NodeId>(i);
       if (to == from || !search.to(to).reached) continue;
@@ -138,7 +144,9 @@ std::vector<Route> Graph::routes_from(NodeId from) const {
       const base::Time time =
           search.to(to).latency + base::transfer_time(kRouteProbe, bottleneck(found));
       if (std::tuple(time, found.size()) > std::tuple(cost[i], best[i].size())) continue;
-      if (time == cost[i] && found.size() == best[i].size() && !(found < best[i])) continue;
+      if (time == cost[i] && found.size() == best[i].size() &&
+          !(ties == Ties::SmallIds ? found < best[i] : best[i] < found))
+        continue;
       cost[i] = time;
       best[i] = std::move(found);
     }

@@ -44,6 +44,14 @@ class BadInputTest(unittest.TestCase):
     def test_missing_config(self):
         self.refused("--config", "nowhere.json", "--trace", "residual_add.trace", expect=["nowhere.json"])
 
+    def test_kernels_that_do_not_fit(self):
+        """Each is told with the line of its op, not only the first."""
+        gemm = {"op": "gemm", "m": 512, "n": 512, "k": 512}
+        trace = self.trace({**gemm, "id": "a"}, {**gemm, "id": "b", "k": 1024}, {**gemm, "id": "c"})
+        self.refused("--config", "chip1.json", "--trace", trace, "--set", "chip.sbuf.usable_per_partition=512 B",
+                     expect=['bad.trace:2: op "a", gemm 512x512x512 bf16: no block sizes fit into 512 bytes',
+                             'bad.trace:3: op "b", gemm 512x512x1024 bf16: no block sizes fit'])
+
     def test_missing_trace(self):
         self.refused("--config", "chip1.json", "--trace", "nowhere.trace", expect=["nowhere.trace"])
 

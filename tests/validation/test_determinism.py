@@ -1,6 +1,8 @@
 # SPDX-FileCopyrightText: The trn3sim authors
 # SPDX-License-Identifier: Apache-2.0
 """Same inputs, same bytes, whatever the order of construction and profiling."""
+import json
+import pathlib
 import tempfile
 import unittest
 
@@ -39,6 +41,27 @@ class DeterminismTest(unittest.TestCase):
                 skipped, _ = runner.results(config, trace, *sets)
                 full, _ = runner.results(config, trace, *sets, flags=["--no-fast-forward"])
                 self.assertEqual(skipped, full, plan)
+
+    def test_what_follows_a_loop_without_waiting_for_it(self):
+        """Ops after a loop start as soon as the loop's last iteration is fetched."""
+        header = {"trace": "trn3sim", "v": 1, "name": "t", "rank_unit": "logical_core", "mesh": [["a", 2], ["b", 2]],
+                  "defaults": {"dtype": "bf16"}, "tokens_per_step": 1, "memory": []}
+
+        def coll(name, kind, group, size, deps=()):
+            return {"op": "coll", "id": name, "kind": kind, "group": group, "in": size, "out": size,
+                    **({"deps": list(deps)} if deps else {})}
+
+        lines = [header, {"op": "block", "id": "x"}, coll("c1", "broadcast", "a", 65536, ["^"]),
+                 coll("c2", "all_reduce", "a", 8388608, ["c1"]), {"op": "end"},
+                 {"op": "repeat", "id": "r", "block": "x", "times": 12, "deps": ["^"]},
+                 coll("c3", "all_to_all", "a", 65536), coll("c4", "broadcast", "b", 4)]
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder) / "t.trace"
+            trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            skipped, results = runner.results("chip1.json", trace)
+            self.assertTrue(all(c["passed"] for c in results["checks"]), results["checks"])
+            full, _ = runner.results("chip1.json", trace, flags=["--no-fast-forward"])
+            self.assertEqual(skipped, full)
 
 
 if __name__ == "__main__":

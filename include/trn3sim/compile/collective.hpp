@@ -29,7 +29,8 @@ struct ProgramPart {
                             // position + i + 1
   std::int32_t after = -1;  // part whose messages must all have arrived before the first send
   bool at_once = false;     // no send waits for an arrival of this part
-  bool pipelined = false;   // chunks follow one another without waiting for a step
+  bool pipelined = false;   // chunks follow one another without waiting for a step ...
+  bool to_last = false;     // ... and go to a member that sends nothing on
 };
 
 // One member's program. Its parts run side by side.
@@ -122,8 +123,16 @@ base::Rate message_rate(const CollectiveProgram& program, const ProgramPart& par
 base::Time least_time(const CollectiveProgram& program, const GroupPlan& group,
                       const topology::Graph& graph, const config::ChipSpec& chip, base::Rate cap);
 
-// The time when all groups of a set run the program at once and nothing else does: each step as
-// slow as its slowest hop. For choices between programs.
+// A time that no member can be done before, if member i (position) starts at starts[i]. A late
+// member delays the others by the steps that depend on it alone: what it forwards may have waited
+// for it. kNotStarted: it has not started when `position` is done, so nothing depends on it.
+inline constexpr base::Time kNotStarted{-1};
+base::Time least_end(const CollectiveProgram& program, const GroupPlan& group,
+                     const topology::Graph& graph, const config::ChipSpec& chip, base::Rate cap,
+                     const std::vector<base::Time>& starts, std::int64_t position);
+
+// The time when all groups of a set run the program at once and nothing else does: each step with
+// the latency and at the least share of a link that `exchange` names. For choices between programs.
 base::Time expected_time(const CollectiveProgram& program, const Exchange& exchange,
                          const config::ChipSpec& chip, base::Rate cap);
 

@@ -63,7 +63,7 @@ struct GroupPlan {
 // What messages find when all members of all groups of a set send.
 struct Exchange {
   std::int64_t exits = 1;  // links by which the messages of one member leave at once, at most
-  base::Time latency;      // of the longest route
+  base::Time latency;      // of the longest route; of rings the mean, as each part visits all hops
   base::Rate rate;         // least bandwidth of a link per message that crosses it; 0: no link
   std::string worst_link;  // the one with the least
 };

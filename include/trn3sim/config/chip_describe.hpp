@@ -45,8 +45,9 @@ void describe(V& v, DTypeTable<Energy>& s) {
 
 template <class V>
 void describe(V& v, TensorSpec& s) {
-  v.count("rows", s.rows, 1, 4096, "contraction positions of the array");
-  v.count("columns", s.columns, 1, 4096, "output columns of the array");
+  // Kernels are made of tiles of 128 x 128.
+  v.count("rows", s.rows, 128, 4096, "contraction positions of the array");
+  v.count("columns", s.columns, 128, 4096, "output columns of the array");
   v.positive("clock", s.clock, "clock of the array");
   DTypeTable<double> macs{s.macs_per_pe_cycle};
   v.section("macs_per_pe_cycle", macs, "MACs per PE and cycle by format");
@@ -103,7 +104,8 @@ void describe(V& v, SyncSpec& s) {
 template <class V>
 void describe(V& v, DmaSpec& s) {
   v.count("engines", s.engines, 1, 1024, "DMA engines per core");
-  v.count("queues_per_engine", s.queues_per_engine, 1, 64, "rings per engine");
+  // Kernels use five; an engine tracks its busy ones in 64 bits.
+  v.count("queues_per_engine", s.queues_per_engine, 5, 64, "rings per engine");
   v.count("priority_classes", s.priority_classes, 1, 4,
           "classes of strict priority; 1: all rings are served round robin");
   v.positive("bus_rate", s.bus_rate, "raw rate of one engine");

@@ -47,11 +47,11 @@ struct Message {
   const MessageSource* source = nullptr;  // may lower `cap`
   MessageSink* sink = nullptr;
   std::int32_t set = 0;       // for the receiver: group set (or -1 point to point), ...
+  std::int32_t index = 0;     // of the part's messages, in the order they are sent
   std::int64_t sequence = 0;  // ... collective of that set, or tag
   std::int64_t from = 0;      // sending rank
   std::int32_t queue = 0;     // of the sender, for its completion
-  std::int32_t part = 0;      // of a collective's program ...
-  std::int64_t index = 0;     // ... and message of that part
+  std::int32_t part = 0;      // of a collective's program
   std::int64_t touches = 1;   // HBM bytes that the sender's stack moves for each byte
 };
 

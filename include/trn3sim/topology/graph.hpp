@@ -44,6 +44,10 @@ struct Link {
 
 using Route = std::vector<LinkId>;
 
+// Which of the best routes with equally many links is taken: that with the smaller or the larger
+// link ids in order.
+enum class Ties : std::uint8_t { SmallIds, LargeIds };
+
 class Graph {
  public:
   NodeId add_node(Node node);
@@ -61,7 +65,7 @@ class Graph {
   // from == to. Throws base::UserError if there is none, naming both ends. Callers keep routes.
   [[nodiscard]] Route route(NodeId from, NodeId to) const;
   // All routes from one node: result[to], empty where from == to or unreachable.
-  [[nodiscard]] std::vector<Route> routes_from(NodeId from) const;
+  [[nodiscard]] std::vector<Route> routes_from(NodeId from, Ties ties = Ties::SmallIds) const;
   // Sum of the latencies of links and of the switches passed.
   [[nodiscard]] base::Time latency(const Route& route) const;
   // Bandwidth of the slowest link.

@@ -295,6 +295,19 @@ TEST(Rings, GroupsThatCrowdOneDirectionTakeBoth) {
   EXPECT_EQ(one.set("g").ring.rate, base::Rate(33'333'333'333));
 }
 
+TEST(Rings, ChipsAreFinishedOneByOne) {
+  // Links between chips are faster than those between stacks, so the nearest member is on another
+  // chip; but then the four tours through a pair of chips would share its link.
+  const Placed p = placed(fabric("ring", "\"chips\":4"), "logical_core", R"([["g",16]])",
+                          gather("g", 64 * kMiB, 16), {"fabric.link.bandwidth=512 GB/s"});
+  const GroupPlan& g = p.set("g").groups.front();
+  ASSERT_EQ(g.rings.size(), 2U);
+  expect_disjoint(p, g);
+  EXPECT_EQ(p.set("g").ring.rate, base::Rate(119'040'000'000));  // 128 GB/s x 0.93 across dies
+  EXPECT_EQ(g.rings.front().order,
+            (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+}
+
 TEST(Rings, StridedGroupsAndGroupsOfThree) {
   const Placed p = placed(fabric("ring", "\"chips\":6"), "chip", R"([["g",3],["h",2]])",
                           gather("g", 64 * kMiB, 3) + gather("h", 64 * kMiB, 2));
@@ -325,6 +338,19 @@ TEST(Ways, SmallCollectivesAreMeshesAndSayWhy) {
             "above mesh_ranks; 0 ; ");
   EXPECT_EQ(ways({"chip.collectives.mesh_limit=4 B"}),
             "0 above mesh_limit; 0 above mesh_limit; 2 up to mesh_limit; 0 above mesh_limit; 0 ; ");
+}
+
+TEST(Pairs, EquallyGoodRoutesShareTheLoad) {
+  // 8 chips on a ring: 1 + 2 + 3 messages over each link for the nearer ones, and 2 for the
+  // opposite ones if half of them go each way; all in one direction would be 4.
+  const Placed p =
+      placed(fabric("ring", "\"chips\":8"), "chip", R"([["g",8]])", gather("g", 16, 8));
+  EXPECT_EQ(p.set("g").mesh.rate, base::Rate(100'000'000'000 / 8));
+  EXPECT_EQ(p.set("g").mesh.exits, 1);
+  const Placed chip = placed(R"({"type":"none"})", "logical_core", R"([["g",4]])",
+                             gather("g", 16, 4), {"chip.on_chip.die_crossing_bandwidth=1.0"});
+  EXPECT_EQ(chip.set("g").mesh.rate, base::Rate(64'000'000'000));
+  EXPECT_EQ(chip.set("g").mesh.exits, 2);
 }
 
 TEST(Ways, AMeshThatCrowdsItsLinksIsNotChosen) {
@@ -360,6 +386,70 @@ TEST(Times, TheLeastIsNoMoreThanTheExpected) {
               << unit << " " << type << " " << program.algorithm;
         }
     }
+}
+
+// When the last of four members starts 1 s late: the dependent steps after it, of 1 + 10 each.
+class LateMember : public testing::Test {
+ protected:
+  LateMember() {
+    chip_.dma.start_latency = base::Time(6);
+    chip_.dma.completion = base::Time(4);  // a step later: 10
+    topology::Node node;
+    for (int i = 0; i < 2; ++i) graph_.add_node(node);
+    const topology::LinkId link =
+        graph_.add_link({topology::LinkKind::OnDie, "l", topology::NodeId{0}, topology::NodeId{1},
+                         base::Rate(base::kFemtosPerSecond), base::Time(0)});
+    group_.members = {0, 1, 2, 3};
+    group_.rings = {{{0, 1, 2, 3}, {4, {link}}, {0, 1, 2, 3}}};
+    group_.pairs.hops = {{base::Time(0), base::Rate(base::kFemtosPerSecond)}};
+    group_.pairs.entries = {{1, base::Rate(base::kFemtosPerSecond)}};
+  }
+  // How long after the start of the late member 0 each member ends at least.
+  std::vector<std::int64_t> after(CollectiveKind kind, std::int64_t in, std::int64_t out,
+                                  Way way = Way::Ring) {
+    std::vector<std::int64_t> ends;
+    for (std::int64_t p = 0; p < 4; ++p) {
+      CollectiveShape s = shape(4, way);
+      s.ring_place = p;
+      const CollectiveProgram program = collective_program(collective(kind, in, out), s);
+      const base::Time end = least_end(program, group_, graph_, chip_, base::Rate(INT64_MAX),
+                                       {kLate, base::Time(0), base::Time(0), base::Time(0)}, p);
+      ends.push_back((end - kLate).count());
+    }
+    return ends;
+  }
+  const base::Time kLate{base::kFemtosPerSecond};
+  config::ChipSpec chip_;
+  topology::Graph graph_;
+  GroupPlan group_;
+};
+
+TEST_F(LateMember, ARingDelaysTheNextOnesByTheirDistance) {
+  // Start 6, d hops of 1, 10 between them, 4 at the end. What the late one waits for is there.
+  const std::vector<std::int64_t> expected = {6, 6 + 1 + 4, 6 + 2 + 10 + 4, 6 + 3 + 20 + 4};
+  EXPECT_EQ(after(CollectiveKind::AllGather, 1, 4), expected);
+  EXPECT_EQ(after(CollectiveKind::ReduceScatter, 4, 1), expected);
+}
+
+TEST_F(LateMember, AnAllReduceComesBackToIt) {
+  // Six messages: those that started at the late one come by again after four.
+  EXPECT_EQ(
+      after(CollectiveKind::AllReduce, 4, 4),
+      (std::vector<std::int64_t>{6 + 4 + 30 + 4, 6 + 5 + 40 + 4, 6 + 6 + 50 + 4, 6 + 3 + 20 + 4}));
+}
+
+TEST_F(LateMember, ARootDelaysAllAndNobodyDelaysTheRoot) {
+  // Chunks of ceil(8 / 8) = 1 byte.
+  EXPECT_EQ(after(CollectiveKind::Broadcast, 8, 8),
+            (std::vector<std::int64_t>{6, 6 + 1 + 4, 6 + 2 + 10 + 4, 6 + 3 + 20 + 4}));
+}
+
+TEST_F(LateMember, AMeshIsOneMessageAway) {
+  EXPECT_EQ(after(CollectiveKind::AllGather, 1, 4, Way::Mesh),
+            (std::vector<std::int64_t>{6, 11, 11, 11}));
+  // Two steps: everyone's second message waits for the late one.
+  EXPECT_EQ(after(CollectiveKind::AllReduce, 4, 4, Way::Mesh),
+            (std::vector<std::int64_t>{22, 22, 22, 22}));
 }
 
 }  // namespace

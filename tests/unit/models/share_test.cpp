@@ -33,6 +33,20 @@ TEST(WaterFill, LargeDemandsShareWhatSmallOnesLeave) {
             (std::vector<Rate>{Rate(5), Rate(2), Rate(5)}));
 }
 
+TEST(WaterFill, EqualDemandsGetTheSameWhateverTheirOrder) {
+  // 11 for three that want more than 11 / 3: nobody gets the remainder.
+  EXPECT_EQ(water_fill(Rate(11), {Rate(9), Rate(9), Rate(9)}),
+            (std::vector<Rate>{Rate(3), Rate(3), Rate(3)}));
+  EXPECT_EQ(water_fill(Rate(11), {Rate(9), Rate(8), Rate(7)}),
+            (std::vector<Rate>{Rate(3), Rate(3), Rate(3)}));
+}
+
+TEST(ShareModel, AFlowAloneHasNoMoreThanTheStack) {
+  ShareModel share(Rate(10));
+  const auto flow = share.add_flow(Time(0), Rate(15));
+  EXPECT_EQ(share.granted(flow), Rate(10));
+}
+
 TEST(ShareModel, AKernelAloneTakesItsProfileExactly) {
   const KernelProfile p = streaming();
   ShareModel share(Rate(10));
