@@ -195,6 +195,8 @@ void add_transfer(EventCounts& c, const DmaTransfer& t) {
   const std::int64_t bytes = std::int64_t{t.rows} * t.row_bytes;
   c.dma_bytes += bytes;
   c.hbm_scale_bytes += t.scale_bytes;
+  if (t.spill)
+    (t.direction == DmaDirection::HbmToSbuf ? c.spill_reload_bytes : c.spill_save_bytes) += bytes;
   if (t.direction == DmaDirection::HbmToSbuf) {
     c.hbm_read_bytes += bytes;
     c.sbuf_write_bytes += bytes;

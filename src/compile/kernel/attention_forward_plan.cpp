@@ -26,33 +26,53 @@ std::int64_t picoseconds(const std::vector<Instruction>& list, Engine engine,
   return base::cycles_time(cycles, models::engine_clock(chip, engine)).count() / 1000;
 }
 
+// Time per tile of the busiest of the engines.
+std::int64_t bound_of(const Balance& b, const KernelSpec& spec, const config::ChipSpec& chip,
+                      std::int64_t width) {
+  const std::int64_t scalar_width = width * b.scalar_eighths / 8;
+  std::array<std::int64_t, models::kEngines> load{};
+  const auto add = [&](Engine e, const std::vector<Instruction>& list) {
+    load[static_cast<std::size_t>(e)] += picoseconds(list, e, chip);
+  };
+  Instruction running = running_maximum(kLanes);
+  running.first_of_chain = b.maximum == Engine::Vector && !b.vector_interleaves();
+  add(Engine::Vector, {running});
+  add(b.maximum,
+      {b.maximum == Engine::Scalar ? copy_maximum(kLanes, width) : row_maximum_of(kLanes, width)});
+  if (b.scalar_eighths < 8) {
+    Instruction exponentials = vector_exponentials(b, kLanes, width - scalar_width);
+    exponentials.first_of_chain = b.maximum == Engine::Vector || !b.vector_interleaves();
+    add(Engine::Vector, {exponentials});
+  }
+  add(Engine::Scalar, scalar_exponentials(kLanes, scalar_width));
+  add(b.copier, {lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, kLanes, width)});
+  add(b.rescaler, {lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, kLanes, spec.d)});
+  return *std::ranges::max_element(load);
+}
+
 // The division of work that loads the busiest engine least.
 Balance balance_of(const KernelSpec& spec, const config::ChipSpec& chip, std::int64_t width) {
   const bool fast = spec.fast_exponential && chip.vector.exponential_speedup > 0;
   Balance best;
-  for (const std::int64_t eighths : {8, 6, 4, 2, 0}) {
-    if (eighths < 8 && !fast) continue;
-    for (const Engine copier : {Engine::Scalar, Engine::Gpsimd}) {
+  const auto consider = [&](Balance b) {
+    for (const Engine copier : {Engine::Scalar, Engine::Gpsimd, Engine::Vector}) {
       for (const Engine rescaler : {Engine::Vector, Engine::Gpsimd}) {
-        Balance b{eighths, copier, rescaler, 0};
-        const std::int64_t scalar_width = width * eighths / 8;
-        std::array<std::int64_t, models::kEngines> load{};
-        const auto add = [&](Engine e, const std::vector<Instruction>& list) {
-          load[static_cast<std::size_t>(e)] += picoseconds(list, e, chip);
-        };
-        add(Engine::Vector, maximum(kLanes, width));
-        if (eighths < 8) {
-          add(Engine::Vector, {lane(Opcode::Exponential, Space::Psum, base::DType::Fp32, kLanes,
-                                    width - scalar_width)});
-        }
-        add(Engine::Scalar, scalar_exponentials(kLanes, scalar_width));
-        add(copier, {lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, kLanes, width)});
-        add(rescaler, {lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, kLanes, spec.d)});
-        b.bound_ps = *std::ranges::max_element(load);
+        b.copier = copier;
+        b.rescaler = rescaler;
+        b.bound_ps = bound_of(b, spec, chip, width);
         if (best.bound_ps == 0 || b.bound_ps < best.bound_ps) best = b;
       }
     }
+  };
+  Balance b;
+  consider(b);
+  if (!fast) return best;
+  for (const std::int64_t eighths : {6, 4, 2, 0}) {
+    b.scalar_eighths = eighths;
+    consider(b);
   }
+  b.maximum = Engine::Scalar;
+  consider(b);
   return best;
 }
 
@@ -68,15 +88,30 @@ std::vector<models::Instruction> scalar_exponentials(std::int64_t rows, std::int
   return {scale, exponentials};
 }
 
-std::vector<models::Instruction> maximum(std::int64_t rows, std::int64_t width) {
+models::Instruction row_maximum_of(std::int64_t rows, std::int64_t width) {
+  return lane(Opcode::TensorReduce, Space::Psum, base::DType::Fp32, rows, width);
+}
+
+models::Instruction running_maximum(std::int64_t rows) {
   Instruction running = lane(Opcode::TensorTensor, Space::Sbuf, base::DType::Fp32, rows, 1);
   running.two_inputs_sbuf = true;
-  return {lane(Opcode::TensorReduce, Space::Psum, base::DType::Fp32, rows, width), running};
+  return running;
+}
+
+models::Instruction copy_maximum(std::int64_t rows, std::int64_t width) {
+  return lane(Opcode::ActivationReduce, Space::Psum, base::DType::Fp32, rows, width);
+}
+
+models::Instruction vector_exponentials(const Balance& balance, std::int64_t rows,
+                                        std::int64_t width) {
+  const Space source = balance.maximum == Engine::Scalar ? Space::Sbuf : Space::Psum;
+  return lane(Opcode::Exponential, source, base::DType::Fp32, rows, width);
 }
 
 ForwardPlan plan_forward(const KernelSpec& spec, const config::ChipSpec& chip) {
   ForwardPlan plan;
   plan.key_tile = chip.tensor.moving_max;
+  plan.ahead = spec.double_accumulators ? kAhead : 1;
   plan.balance = balance_of(spec, chip, plan.key_tile);
   if (spec.d > plan.key_tile) {
     throw base::UserError(spec.label(),
@@ -93,6 +128,7 @@ ForwardPlan plan_forward(const KernelSpec& spec, const config::ChipSpec& chip) {
   const std::int64_t rest =
       kQueryRing * bytes(std::min(kQueryChunk, tiles) * kQueryTile * depth) +
       kAhead * plan.key_tile * 2 + 2 * plan.key_tile * 2 +  // P, its transposes
+      (plan.balance.maximum == Engine::Scalar ? kAhead * plan.key_tile * 4 : 0) +  // scores
       2 * spec.d * 4 + kOutputs * base::storage_bytes(spec.out, spec.d) + 2 * tiles * 4;
   // Scores run kAhead tiles ahead of P V: with few tiles per group that reaches into later groups,
   // whose keys must not wait for values that are still in use.

@@ -79,7 +79,7 @@ void GemmCore::make_semaphores() {
     }
     if (most == 0) continue;
     psum_full_[path] = build_.semaphore();
-    psum_free_[path] = build_.semaphore(2 * most);
+    psum_free_[path] = build_.semaphore((spec_.double_accumulators ? 2 : 1) * most);
     out_full_[path] = build_.semaphore();
     out_free_[path] = build_.semaphore(map_.output_ring);
   }
