@@ -61,7 +61,7 @@ struct MachineState {
   ProgressFunction progress;
   LoopSkipper* skipper = nullptr;  // nullptr: everything is simulated
   std::int64_t skipped_ops = 0;
-  base::Time longest_lead_in;  // of any kernel's weights
+  base::Time longest_lead_in;  // of any kernel
   TimelineRecorder* timeline = nullptr;                     // if one was asked for
 };
 

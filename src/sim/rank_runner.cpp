@@ -117,8 +117,9 @@ const models::KernelProfile& RankRunner::profile(std::size_t kernel) const {
       ->second;
 }
 
-// With prefetch, weights load while the predecessor runs or the cores wait. The pieces of one op
-// are one loop, so the loads of the next piece always overlap the current one.
+// With prefetch, weights load while the predecessor runs or the cores wait, and everything of a
+// kernel whose inputs are complete. The pieces of one op are one loop, so the loads of the next
+// piece always overlap the current one.
 void RankRunner::issue_kernel(const Ticket& t) {
   const base::Time now = machine_.context.now();
   const std::size_t kernel = kernel_of(t);
@@ -126,8 +127,11 @@ void RankRunner::issue_kernel(const Ticket& t) {
   const bool prefetch = machine_.run->compile.prefetch;
   const compile::OpPlan& plan = plan_of(t);
   base::Time hidden;
-  if (prefetch && had_kernel_) hidden = std::min(p.weight_lead_in, now - pieces_.start);
-  base::Time least = p.duration - (prefetch ? p.weight_lead_in : base::Time(0)) +
+  if (prefetch && had_kernel_) {
+    hidden = std::min(p.weight_lead_in, now - pieces_.start);
+    if (next_ready_) hidden = std::max(hidden, std::min(p.lead_in, now - *next_ready_));
+  }
+  base::Time least = p.duration - (prefetch ? p.lead_in : base::Time(0)) +
                      (p.duration - p.lead_in) * (plan.pieces - 1);
   if (plan.last_piece >= 0) {
     const models::KernelProfile& last = profile(static_cast<std::size_t>(plan.last_piece));
@@ -139,6 +143,14 @@ void RankRunner::issue_kernel(const Ticket& t) {
   kernel_running_ = true;
   had_kernel_ = true;
   play(kernel, hidden);
+  next_ready_.reset();
+  watch_next_kernel();
+}
+
+// Notes since when the inputs of the next kernel are complete while one runs.
+void RankRunner::watch_next_kernel() {
+  if (kernel_running_ && !next_ready_ && sequencer_.next_is_ready(kQueueCompute))
+    next_ready_ = machine_.context.now();
 }
 
 void RankRunner::play(std::size_t kernel, base::Time hidden) {
@@ -296,6 +308,7 @@ void RankRunner::complete(std::int32_t queue) {
   const Ticket t = running_[static_cast<std::size_t>(queue)].ticket;
   running_[static_cast<std::size_t>(queue)].busy = false;
   sequencer_.complete(queue, t);
+  watch_next_kernel();
   ++machine_.ops_done;
   if ((machine_.ops_done & kProgressMask) == 0 && machine_.progress)
     machine_.progress(
@@ -340,6 +353,7 @@ bool RankRunner::fingerprint(base::StateHash& hash, const LoopBoundary& loop,
   hash.add(static_cast<std::int64_t>(pieces_.kernel));
   // How long ago the last kernel started matters up to the longest lead-in that could be hidden.
   hash.add(had_kernel_ ? std::min(now - pieces_.start, machine_.longest_lead_in).count() : -1);
+  hash.add(next_ready_ ? std::min(now - *next_ready_, machine_.longest_lead_in).count() : -1);
   hash.add(kernel_running_ ? 1 : (settled_ - now).count());
   hash.add(collectives_);
   hash.add(host_ops_);
@@ -353,6 +367,7 @@ void RankRunner::jump(const LoopBoundary& loop, std::int64_t iterations, base::T
   sequencer_.jump(loop.loop, iterations, chain);
   for (Running& r : running_) r.start += delta;
   pieces_.start += delta;
+  if (next_ready_) *next_ready_ += delta;
   settled_ += delta;
   phase_since_ += delta;
   host_->shift(delta);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "trn3sim/modules/cc_core.hpp"
@@ -103,6 +104,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   void issue_message(std::int32_t queue, const Ticket& ticket, const trace::PointToPoint& op);
   void issue_host(std::int32_t queue, const Ticket& ticket);
   void end_collective(const Ticket& ticket, base::Time start);
+  void watch_next_kernel();
   void play(std::size_t kernel, base::Time hidden);
   void book_kernel();
   void record(std::int32_t queue, base::Time start, std::int64_t kernel) const;
@@ -120,6 +122,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   std::vector<Running> running_;  // by queue
   Pieces pieces_;
   bool kernel_running_ = false, had_kernel_ = false;
+  std::optional<base::Time> next_ready_;  // since when the kernel after the running one could load
   std::int64_t collectives_ = 0, host_ops_ = 0;  // running now
   base::Time settled_;
   std::int32_t phase_ = 0;

@@ -313,6 +313,13 @@ void Sequencer::issue_ready(std::int32_t queue) {
   sink_.issue(queue, t);
 }
 
+bool Sequencer::next_is_ready(std::int32_t queue) const {
+  const Queue& q = queues_[static_cast<std::size_t>(queue)];
+  if (q.waiting.empty()) return false;
+  const Ticket& t = q.waiting.front();
+  return frames_[static_cast<std::size_t>(t.frame)].waits[static_cast<std::size_t>(t.op)] == 0;
+}
+
 base::Time Sequencer::chain_start(const Ticket& t) const {
   return frames_[static_cast<std::size_t>(t.frame)].chain[static_cast<std::size_t>(t.op)];
 }

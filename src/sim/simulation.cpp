@@ -120,7 +120,7 @@ void Simulation::Impl::profile_kernels() {
   std::int64_t done = 0;
   for (std::size_t i : construction_order(kernels.size(), state.run->shuffle)) {
     state.profiles[i] = profile(kernels[i], least);
-    state.longest_lead_in = std::max(state.longest_lead_in, state.profiles[i].weight_lead_in);
+    state.longest_lead_in = std::max(state.longest_lead_in, state.profiles[i].lead_in);
     ++done;
     if (state.progress)
       state.progress(

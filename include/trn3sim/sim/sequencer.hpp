@@ -81,6 +81,8 @@ class Sequencer {
   void start();
   // The op is done: frees its queue, releases its successors and issues what can start.
   void complete(std::int32_t queue, const Ticket& ticket);
+  // Whether the first op that waits for the resource has all its inputs.
+  [[nodiscard]] bool next_is_ready(std::int32_t queue) const;
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] std::int64_t completed_ops() const { return completed_ops_; }
 
