@@ -117,6 +117,8 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
           vector && narrow && i.destination == Space::Sbuf && spec.max_speedup_16bit >= 2;
       return mixed || fast ? n : 2 * n;
     }
+    case Opcode::ScalarTensorTensor:
+      return 2 * n;
     case Opcode::TensorReduce:
       return vector && narrow ? ceil_over(n, 2) : n;
     case Opcode::Activation:
@@ -146,7 +148,8 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
 void count_lane_traffic(const Instruction& i, EventCounts& c) {
   const std::int64_t all = std::int64_t{i.rows} * i.elements;
   if (i.op != Opcode::Iota) read(c, i.source, i.dtype, all);
-  if (i.op == Opcode::TensorTensor || i.op == Opcode::Select) {
+  if (i.op == Opcode::TensorTensor || i.op == Opcode::ScalarTensorTensor ||
+      i.op == Opcode::Select) {
     // The second operand: in SBUF, or in the space that the first is not in.
     const bool psum = !i.two_inputs_sbuf && i.source == Space::Sbuf;
     read(c, psum ? Space::Psum : Space::Sbuf, i.dtype, all);
@@ -231,6 +234,7 @@ std::string_view name(Opcode op) {
                                          "select",
                                          "iota",
                                          "bn_stats",
+                                         "scalar_tensor_tensor",
                                          "dma_start",
                                          "nop"};
   return kNames[static_cast<std::size_t>(op)];

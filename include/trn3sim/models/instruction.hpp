@@ -42,6 +42,7 @@ enum class Opcode : std::uint8_t {
   Select,
   Iota,
   BnStats,
+  ScalarTensorTensor,  // (a op per-row scalar) op b
   // SyncE, and any engine that starts DMA
   DmaStart,  // enqueue transfer `dma` on its queue
   Nop,

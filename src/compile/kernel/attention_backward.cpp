@@ -206,7 +206,7 @@ class BackwardCore {
                           std::min(kLanes, item.width)));
     }
     list.push_back(
-        lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, item.rows, item.width));
+        lane(Opcode::ScalarTensorTensor, Space::Psum, base::DType::Fp32, item.rows, item.width));
     for (std::size_t i = 1; i < list.size(); ++i) list[i].first_of_chain = true;
     add_wait(list.front(), dp_full_);
     add_wait(list.front(), p_to_vector_);

@@ -242,6 +242,7 @@ class ForwardCore {
     list.push_back(scalar_maximum() ? running_maximum(item.rows)
                                     : row_maximum_of(item.rows, item.width));
     list.back().first_of_chain = item.masked && !scalar_maximum();
+    if (scalar_maximum() || !scalar_part()) list.push_back(rescale_factor(item.rows));
     add_wait(list.front(), scalar_maximum() ? maximum_full_ : scores_full_);
     for (const Instruction& i : list) build_.emit(Engine::Vector, i);
   }
@@ -325,11 +326,12 @@ class ForwardCore {
   }
 
   void rescale(Engine engine, const Item& item) {
-    Instruction i = lane(item.first ? Opcode::TensorCopy : Opcode::TensorTensor, Space::Psum,
+    Instruction i = lane(item.first ? Opcode::TensorCopy : Opcode::ScalarTensorTensor, Space::Psum,
                          base::DType::Fp32, item.rows, spec_.d);
     add_wait(i, output_full_);
     add_signal(i, output_free_);
     build_.emit(engine, i);
+    if (!item.first) build_.emit(engine, running_sum(item.rows));
     if (!item.last) return;
     Instruction reciprocal = lane(Opcode::Reciprocal, Space::Sbuf, base::DType::Fp32, item.rows, 1);
     Instruction normalise =

@@ -39,6 +39,7 @@ std::int64_t bound_of(const Balance& b, const KernelSpec& spec, const config::Ch
   add(Engine::Vector, {running});
   add(b.maximum,
       {b.maximum == Engine::Scalar ? copy_maximum(kLanes, width) : row_maximum_of(kLanes, width)});
+  if (b.scalar_eighths == 0) add(Engine::Vector, {rescale_factor(kLanes)});
   if (b.scalar_eighths < 8) {
     Instruction exponentials = vector_exponentials(b, kLanes, width - scalar_width);
     exponentials.first_of_chain = b.maximum == Engine::Vector || !b.vector_interleaves();
@@ -46,7 +47,8 @@ std::int64_t bound_of(const Balance& b, const KernelSpec& spec, const config::Ch
   }
   add(Engine::Scalar, scalar_exponentials(kLanes, scalar_width));
   add(b.copier, {lane(Opcode::TensorCopy, Space::Psum, base::DType::Bf16, kLanes, width)});
-  add(b.rescaler, {lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, kLanes, spec.d)});
+  add(b.rescaler, {lane(Opcode::ScalarTensorTensor, Space::Psum, base::DType::Fp32, kLanes, spec.d),
+                   running_sum(kLanes)});
   return *std::ranges::max_element(load);
 }
 
@@ -96,6 +98,14 @@ models::Instruction running_maximum(std::int64_t rows) {
   Instruction running = lane(Opcode::TensorTensor, Space::Sbuf, base::DType::Fp32, rows, 1);
   running.two_inputs_sbuf = true;
   return running;
+}
+
+models::Instruction running_sum(std::int64_t rows) {
+  return lane(Opcode::ScalarTensorTensor, Space::Sbuf, base::DType::Fp32, rows, 1);
+}
+
+models::Instruction rescale_factor(std::int64_t rows) {
+  return lane(Opcode::Exponential, Space::Sbuf, base::DType::Fp32, rows, 1);
 }
 
 models::Instruction copy_maximum(std::int64_t rows, std::int64_t width) {

@@ -41,6 +41,9 @@ struct ForwardPlan {
 std::vector<models::Instruction> scalar_exponentials(std::int64_t rows, std::int64_t width);
 models::Instruction row_maximum_of(std::int64_t rows, std::int64_t width);
 models::Instruction running_maximum(std::int64_t rows);
+// l = l * factor + sum of a tile; and the factor exp(old maximum - new maximum), if not ScalarE's.
+models::Instruction running_sum(std::int64_t rows);
+models::Instruction rescale_factor(std::int64_t rows);
 // ScalarE's two-stage activation: scores to SBUF, with their row maximum.
 models::Instruction copy_maximum(std::int64_t rows, std::int64_t width);
 // VectorE's exponentials with row sums.
