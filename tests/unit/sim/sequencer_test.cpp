@@ -118,6 +118,18 @@ TEST(Sequencer, IssuesInOrderPerQueueAndOverlapsQueues) {
   EXPECT_EQ(r.sequencer().completed_ops(), 4);
 }
 
+TEST(Sequencer, KnowsWhetherTheNextOpHasItsInputs) {
+  Recorder r(program_of({block("main", {op("a", vec(), {trace::kEntry}),
+                                        op("c", coll(), {trace::kEntry}), op("b", vec(), {1})})}),
+             0);
+  const auto next = [&] { return r.sequencer().next_is_ready(kQueueCompute); };
+  EXPECT_FALSE(next());  // b waits for c
+  r.complete("c");
+  EXPECT_TRUE(next());
+  r.complete("a");
+  EXPECT_FALSE(next());  // b runs, nothing waits
+}
+
 TEST(Sequencer, AnIndependentOpRunsBesideACollective) {
   Recorder r(program_of({block(
                  "main", {op("c", coll(), {trace::kEntry}), op("v", vec(), {trace::kEntry})})}),
