@@ -56,8 +56,8 @@ Published for dense BF16 training on Trainium3: 43 % MFU with the stock compiler
 (SemiAnalysis, Trainium3 deep dive, 2025; no model, size or layout is given, and the peak is the headline one).
 The main job reaches {headline:.1f} % of the headline peak with full attention counted, {causal:.1f} % with causal attention
 counted as half. It lies above the published figures because nothing here throttles the clock, the compiler's schedule
-has no gaps (kernels keep the array {kernel:.0f} % busy; a 2048-cubed matmul on a Trainium2 core takes what the best measured
-one does, but attention is faster than measured kernels, see [ablation.md](ablation.md)), and the bandwidth between HBM stacks is assumed.
+has no gaps (kernels keep the array {kernel:.0f} % busy; single matmuls and attention take about what the best measured
+kernels on Trainium2 do, see [ablation.md](ablation.md)), and the bandwidth between HBM stacks is assumed.
 No factor brings it down.
 
 ## HBM against Ramulator 2.1

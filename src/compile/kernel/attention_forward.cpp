@@ -53,15 +53,7 @@ constexpr std::int64_t store_lag(bool double_accumulators) {
 enum Queue : std::int16_t { kQueryQueue, kKeyQueue, kValueQueue, kStoreQueue };
 enum OperandIndex : std::int32_t { kQ, kK, kV, kO, kStats };
 
-struct Item {
-  std::int64_t rows = 0, width = 0;
-  bool masked = false;
-  bool wait_query = false, free_query = false;  // first and last use of a query chunk
-  bool wait_keys = false, free_keys = false;    // first use of a key chunk, last use of all
-  bool first = false, last = false;             // of its query tile
-  bool head_end = false;
-  bool operator==(const Item&) const = default;
-};
+using Item = ForwardItem;
 
 class ForwardCore {
  public:
@@ -109,37 +101,8 @@ class ForwardCore {
     result_free_ = build_.semaphore(kOutputs);
   }
 
-  [[nodiscard]] std::vector<Item> items_of(std::int64_t heads) const {
-    std::vector<Item> items;
-    std::int64_t chunks_seen = 0;
-    for (std::int64_t h = 0; h < heads; ++h) {
-      for (std::size_t t = 0; t < share_.tiles.size(); ++t) {
-        const QueryTile& tile = share_.tiles[t];
-        const bool chunk_end = (t + 1) % kQueryChunk == 0 || t + 1 == share_.tiles.size();
-        for (std::int64_t k = 0; k < tile.keys; k += plan_.key_tile) {
-          Item item;
-          item.rows = tile.rows;
-          item.width = std::min(plan_.key_tile, tile.keys - k);
-          item.first = k == 0;
-          item.last = k + plan_.key_tile >= tile.keys;
-          item.masked = tile.masked && item.last;
-          item.wait_query = item.first && t % kQueryChunk == 0;
-          item.free_query = item.last && chunk_end;
-          if (k / kKeyChunk >= chunks_seen) {
-            item.wait_keys = true;
-            ++chunks_seen;
-          }
-          item.head_end = item.last && t + 1 == share_.tiles.size();
-          items.push_back(item);
-        }
-      }
-    }
-    items.back().free_keys = true;
-    return items;
-  }
-
   void group_run(std::int64_t heads, std::int64_t count) {
-    const std::vector<Item> items = items_of(heads);
+    const std::vector<Item> items = items_of(share_, plan_, heads);
     build_.loop(Engine::Sync, count, [&] { load(heads); });
     pipeline<Item, 3>(
         build_, Engine::Tensor, items, count, {plan_.ahead, 1, 0},

@@ -162,4 +162,34 @@ ForwardPlan plan_forward(const KernelSpec& spec, const config::ChipSpec& chip) {
                                     plan.sbuf, chip.sbuf.usable_per_partition.count()));
 }
 
+std::vector<ForwardItem> items_of(const AttentionShare& share, const ForwardPlan& plan,
+                                  std::int64_t heads) {
+  std::vector<ForwardItem> items;
+  std::int64_t chunks_seen = 0;
+  for (std::int64_t h = 0; h < heads; ++h) {
+    for (std::size_t t = 0; t < share.tiles.size(); ++t) {
+      const QueryTile& tile = share.tiles[t];
+      const bool chunk_end = (t + 1) % kQueryChunk == 0 || t + 1 == share.tiles.size();
+      for (std::int64_t k = 0; k < tile.keys; k += plan.key_tile) {
+        ForwardItem item;
+        item.rows = tile.rows;
+        item.width = std::min(plan.key_tile, tile.keys - k);
+        item.first = k == 0;
+        item.last = k + plan.key_tile >= tile.keys;
+        item.masked = tile.masked && item.last;
+        item.wait_query = item.first && t % kQueryChunk == 0;
+        item.free_query = item.last && chunk_end;
+        if (k / kKeyChunk >= chunks_seen) {
+          item.wait_keys = true;
+          ++chunks_seen;
+        }
+        item.head_end = item.last && t + 1 == share.tiles.size();
+        items.push_back(item);
+      }
+    }
+  }
+  items.back().free_keys = true;
+  return items;
+}
+
 }  // namespace trn3sim::compile

@@ -28,6 +28,17 @@ struct Balance {
   std::int64_t bound_ps = 0;  // time per tile of the busiest of the three engines, picoseconds
 };
 
+// A tile of queries against a tile of keys.
+struct ForwardItem {
+  std::int64_t rows = 0, width = 0;
+  bool masked = false;
+  bool wait_query = false, free_query = false;  // first and last use of a query chunk
+  bool wait_keys = false, free_keys = false;    // first use of a key chunk, last use of all
+  bool first = false, last = false;             // of its query tile
+  bool head_end = false;
+  bool operator==(const ForwardItem&) const = default;
+};
+
 struct ForwardPlan {
   std::int64_t key_tile = 512;
   std::int64_t ahead = kAhead;   // PSUM banks of scores; one without double accumulators
@@ -49,6 +60,10 @@ models::Instruction copy_maximum(std::int64_t rows, std::int64_t width);
 // VectorE's exponentials with row sums.
 models::Instruction vector_exponentials(const Balance& balance, std::int64_t rows,
                                         std::int64_t width);
+
+// The steps of `heads` heads that share keys, in order.
+std::vector<ForwardItem> items_of(const AttentionShare& share, const ForwardPlan& plan,
+                                  std::int64_t heads);
 
 // Throws base::UserError if the head does not fit.
 ForwardPlan plan_forward(const KernelSpec& spec, const config::ChipSpec& chip);
