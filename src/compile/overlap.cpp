@@ -1,18 +1,10 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
-//
-// Tensor-parallel collectives beside the GEMM that they feed or that feeds them.
-//
-// With sequence parallelism an all-gather makes the left operand of a GEMM and a reduce-scatter
-// takes its results. Both, and the GEMM with its epilogue, are cut along the rows (tokens): chunk i
-// of the all-gather holds 1/kChunks of the rows of every member, piece i of the GEMM multiplies
-// them, and chunk i of the reduce-scatter adds them up. So piece i computes while chunk i + 1 is on
-// the links. Each chunk pays the start of a collective and each piece the start of a kernel.
+#include "overlap.hpp"
+
 #include <algorithm>
 #include <set>
 #include <string>
-
-#include "trn3sim/compile/plan.hpp"
 
 #include <fmt/format.h>
 
@@ -169,11 +161,9 @@ class Overlap {
 
 }  // namespace
 
-trace::Program rewrite(trace::Program program, const config::CompileSpec& compile) {
-  if (!compile.overlap_collectives) return program;
+void overlap_collectives(trace::Program& program) {
   Overlap overlap(program);
   for (trace::Block& block : program.blocks) overlap.block(block);
-  return program;
 }
 
 }  // namespace trn3sim::compile

@@ -78,17 +78,20 @@ class LevelsTest(unittest.TestCase):
         self.assertLessEqual(self.mfu("ideal"), 78)
 
     def test_spills(self):
-        spilled = {}
+        spilled, peak = {}, {}
         for name, switches in {"tuned": [], "no reuse": ["memory_reuse=false"],
                                "no flash": ["flash_attention=false"]}.items():
             _, r = runner.results(*MAIN, *[f"compile.{s}" for s in switches])
             spilled[name] = r["spill_save_bytes"] + r["spill_reload_bytes"]
+            peak[name] = r["peak_memory_bytes"]
             self.assertLess(spilled[name], r["hbm_read_bytes"] + r["hbm_write_bytes"])
         self.assertEqual(spilled["tuned"], 0)
         self.assertGreater(spilled["no reuse"], 0)
         # S and P once each way in the forward pass; P twice, dP and dS in the backward pass: 4 + 7
         # tensors of 8 heads x 4096 x 4096 bf16, 32 layers, 16 micro-steps, 256 ranks.
         self.assertEqual(spilled["no flash"], 11 * 8 * 4096**2 * 2 * 32 * 16 * 256)
+        # The probabilities of all layers wait for the backward pass.
+        self.assertEqual(peak["no flash"] - peak["tuned"], 32 * 8 * 4096**2 * 2)
 
 
 if __name__ == "__main__":

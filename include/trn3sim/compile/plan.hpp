@@ -72,9 +72,9 @@ struct Plan {
       message_routes;  // of send ops, by ranks
 };
 
-// The workload as the compiler cuts it: with `overlap_collectives`, all-gathers before and
-// reduce-scatters after a GEMM run in chunks with a piece of the GEMM each. Sums of FLOP, bytes and
-// elements stay.
+// The workload as compiled: with `overlap_collectives`, all-gathers before and reduce-scatters
+// after a GEMM run in chunks with a piece of the GEMM each; sums of FLOP, bytes and elements stay.
+// Without `flash_attention`, the probabilities of the forward pass live until the backward pass.
 trace::Program rewrite(trace::Program program, const config::CompileSpec& compile);
 
 // Places ranks (neighbours on the innermost mesh axis share a chip), chooses kernels and embeds

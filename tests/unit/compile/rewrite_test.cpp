@@ -113,6 +113,37 @@ std::vector<std::int32_t> joins(const std::string& ops) {
   return handovers(program_of(ops).blocks.front(), base::DType::Bf16);
 }
 
+// 8 heads of 4096 x 4096 bf16 per layer, 32 layers, on top of what the trace keeps.
+TEST(Probabilities, LiveUntilTheBackwardPassWithoutFlash) {
+  config::CompileSpec compile;
+  const std::int64_t flash = trace::peak_memory_bytes(rewrite(main_job(), compile), 0);
+  compile.flash_attention = false;
+  const std::int64_t through_hbm = trace::peak_memory_bytes(rewrite(main_job(), compile), 0);
+  EXPECT_EQ(through_hbm - flash, 32LL * 8 * 4096 * 4096 * 2);
+}
+
+TEST(Probabilities, AreScratchWithoutABackwardPass) {
+  config::CompileSpec compile;
+  compile.flash_attention = false;
+  const std::string forward =
+      R"({"op":"attn","id":"f","b":1,"heads":2,"kv_heads":2,"sq":128,"skv":128,"d":64,"causal":true,"pass":"fwd")";
+  const auto allocs = [&](const std::string& ops) {
+    std::vector<std::int64_t> bytes;
+    for (const trace::Op& op : rewrite(program_of(ops), compile).blocks.front().ops)
+      bytes.push_back(op.alloc - op.free);
+    return bytes;
+  };
+  using Bytes = std::vector<std::int64_t>;
+  EXPECT_EQ(allocs(forward + "}\n"), Bytes{0});
+  std::string again = forward, backward = forward;
+  again.replace(again.find("\"f\""), 3, "\"r\"");
+  backward.replace(backward.find("\"f\""), 3, "\"b\"").replace(backward.find("fwd"), 3, "bwd");
+  const std::int64_t kept = 2 * 128 * 128 * 2;
+  EXPECT_EQ(allocs(forward + "}\n" + backward + "}\n"), (Bytes{kept, -kept}));
+  EXPECT_EQ(allocs(forward + "}\n" + again + R"(,"recompute":true})" + "\n" + backward + "}\n"),
+            (Bytes{0, kept, -kept}));
+}
+
 TEST(Handover, VectorOpsTakeTheResultBeforeThemFromSbuf) {
   const trace::Program program = main_job();
   const trace::Block& layer = block_of(program, "layer_fwd");
