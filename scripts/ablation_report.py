@@ -75,6 +75,12 @@ Kernels alone, one core, one head of 128, causal:
 Of the whole step, forward attention without it is {share:.1f} %, so the step gains {step:.2f} %. The backward kernel keeps
 TensorE busiest (five products per tile) and has its exponentials on ScalarE either way.
 
+## What flash attention gains, by sequence length
+
+Forward and backward kernel alone, one core, one head of 128, causal. Op by op: with the switches of `stock`; fused: those of
+`tuned`, but scores through HBM.
+
+{flash}
 ## Kernels against measurements
 
 AWS Labs' notes on nki-autotune measured kernels on one Trainium2 core. Here: `chip1.json` with the documented rates of
@@ -173,6 +179,16 @@ def exponential_rows(jobs):
         yield (sequence, f"{slow * 1e6:.1f} us", f"{fast * 1e6:.1f} us", f"{100 * (slow / fast - 1):.1f} %")
 
 
+def flash_rows(jobs):
+    for sequence in (512, 1024, 2048, 4096, 8192):
+        ops = [attention(sequence), attention(sequence, backward=True)]
+        stock = sum(jobs.kernels(ops, "compile.level=stock"))
+        fused = sum(jobs.kernels(ops, "compile.flash_attention=false"))
+        flash = sum(jobs.kernels(ops))
+        yield (sequence, f"{stock * 1e6:.0f} us", f"{fused * 1e6:.0f} us", f"{flash * 1e6:.0f} us",
+               f"{stock / flash:.1f} x", f"{fused / flash:.1f} x")
+
+
 def measured_rows(jobs):
     square = {"op": "gemm", "m": 2048, "n": 2048, "k": 2048, "a": "act", "b": "act"}
     ideal = 2048**3 / (128 * 128 * 2.4e9)
@@ -227,6 +243,7 @@ def main():
                          [(t, f"{a:.3f} s", f"{b:.3f} s", f"{g:.1f} %") for t, a, b, g in fusion]),
             verdict=verdict,
             exponential=table(("sequence", "without", "with", "gain"), exponential_rows(jobs)),
+            flash=table(("sequence", "op by op", "fused", "flash", "gain on op by op", "gain on fused"), flash_rows(jobs)),
             share=100 * forward["total_fs"] / (slow.results["ranks"] * slow.results["step_fs"]),
             step=100 * (step(slow) / step(tuned) - 1),
             trainium2="\n".join(f"    --set {s}" for s in TRAINIUM2),

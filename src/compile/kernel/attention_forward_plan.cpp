@@ -3,6 +3,7 @@
 #include "compile/kernel/attention_forward_plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/models/engine_cost.hpp"
@@ -52,9 +53,22 @@ std::int64_t bound_of(const Balance& b, const KernelSpec& spec, const config::Ch
   return *std::ranges::max_element(load);
 }
 
+// Whether a core has so few tiles that the way of one through the engines counts, not their load.
+bool few_tiles(const KernelSpec& spec, std::int64_t width) {
+  std::int64_t most = 0;
+  for (const AttentionShare& s : divide_attention(spec, true)) {
+    std::int64_t items = 0;
+    for (const QueryTile& t : s.tiles) items += (t.keys + width - 1) / width;
+    most =
+        std::max(most, items * std::accumulate(s.groups.begin(), s.groups.end(), std::int64_t{0}));
+  }
+  return most <= kAhead;
+}
+
 // The division of work that loads the busiest engine least.
 Balance balance_of(const KernelSpec& spec, const config::ChipSpec& chip, std::int64_t width) {
-  const bool fast = spec.fast_exponential && chip.vector.exponential_speedup > 0;
+  const bool fast =
+      spec.fast_exponential && chip.vector.exponential_speedup > 0 && !few_tiles(spec, width);
   Balance best;
   const auto consider = [&](Balance b) {
     for (const Engine copier : {Engine::Scalar, Engine::Gpsimd, Engine::Vector}) {

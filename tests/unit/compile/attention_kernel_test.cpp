@@ -197,6 +197,19 @@ TEST(AttentionForward, TheFastExponentialPays) {
   EXPECT_GT(run(spec).duration_ns, 1.1 * fast);
 }
 
+TEST(AttentionForward, TheFastExponentialNeverCosts) {
+  for (const std::int64_t s : {128, 256, 512, 1024, 2048}) {
+    for (const std::int64_t d : {64, 128, 256}) {
+      for (const bool causal : {false, true}) {
+        KernelSpec spec = attention({1, 2, 2, s, s, d, causal});
+        const double fast = run(spec).duration_ns;
+        spec.fast_exponential = false;
+        EXPECT_LT(fast, 1.001 * run(spec).duration_ns) << spec.label();
+      }
+    }
+  }
+}
+
 // One PSUM bank of scores and one of results: TensorE waits for each tile.
 TEST(Attention, OneAccumulatorStallsTheArray) {
   for (const KernelKind kind : {KernelKind::AttentionForward, KernelKind::AttentionBackward}) {
