@@ -25,6 +25,13 @@ TRAINIUM2 = ["chip.vector.clock=0.96GHz", "chip.vector.exponential_speedup=0", "
              "chip.scalar.max_speedup_16bit=1", "chip.hbm.bandwidth=2.9184TB/s", "chip.dma.bus_rate=27.2GB/s",
              "chip.dma.plateau_rate=23GB/s", "chip.sbuf.usable_per_partition=212984B"]
 
+# A Trainium1 core alone on its stack.
+TRAINIUM1 = ["chip.tensor.clock=2.8GHz", "chip.vector.clock=1.12GHz", "chip.scalar.clock=1.4GHz",
+             "chip.gpsimd.clock=1.4GHz", "chip.vector.exponential_speedup=0", "chip.vector.max_speedup_16bit=1",
+             "chip.scalar.max_speedup_16bit=1", "chip.tensor.background_transpose=false",
+             "chip.hbm.bandwidth=1.6384TB/s", "chip.dma.bus_rate=27.2GB/s", "chip.dma.plateau_rate=17GB/s",
+             "chip.sbuf.usable_per_partition=180224B"]
+
 TEXT = """# Compiler levels, switch by switch
 
 Written by `scripts/ablation_report.py`; every number was measured by the build it ran on. The job is
@@ -94,6 +101,12 @@ chooses. Single accumulators stall less here than measured: this kernel's evicti
 measured without saying whether masked tiles are skipped: skipped, the model is {causal:.1f} times as fast as the kernel
 measured at 16384, else {full:.1f} times.
 
+Times of kernels that were published with their bytes: AWS' worked profile analyses (Trainium2) and NKIBench (Trainium1, fp32,
+the faster of two versions), here with the documented rates of Trainium1:
+
+{trainium1}
+
+{times}
 ## What is not a switch
 
 - *Merged all-gathers.* Collectives have the sizes that the trace gives them, which are those of buckets. Merging the
@@ -129,16 +142,19 @@ class Jobs:
 
     def kernels(self, ops, *sets):
         """Times alone of the kernels of `ops` on one core, seconds, by op."""
+        return [self.alone(op, *sets).results["kernels"][0]["alone_fs"] * 1e-15 for op in ops]
+
+    def step(self, op, *sets):
+        """Time of one op on one core, which may run in pieces, seconds."""
+        return self.alone(op, *sets).results["step_fs"] * 1e-15
+
+    def alone(self, op, *sets):
         head = {"trace": "trn3sim", "v": 1, "name": "kernels", "rank_unit": "core", "mesh": [["dp", 1]],
                 "defaults": {"dtype": "bf16"}}
-        times = []
-        for op in ops:
-            with tempfile.TemporaryDirectory() as folder:
-                path = pathlib.Path(folder) / "kernel.trace"
-                path.write_text(json.dumps(head) + "\n" + json.dumps({"id": "k", "deps": ["^"], **op}) + "\n")
-                run = Run("chip1.json", str(path), *sets, cache=self.cache)
-            times.append(run.results["kernels"][0]["alone_fs"] * 1e-15)
-        return times
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "kernel.trace"
+            path.write_text(json.dumps(head) + "\n" + json.dumps({"id": "k", "deps": ["^"], **op}) + "\n")
+            return Run("chip1.json", str(path), *sets, cache=self.cache)
 
 
 def attention(sequence, causal=True, backward=False):
@@ -200,12 +216,25 @@ def measured_rows(jobs):
              ["compile.streaming_loads=false", "compile.double_accumulators=false"])]:
         time, = jobs.kernels([square], *TRAINIUM2, *sets)
         yield title, measured, f"{100 * ideal / time:.1f} %"
+    time, = jobs.kernels([{**square, "b": "weight"}], *TRAINIUM2)
+    yield "the same, left operand to be transposed", "84 %", f"{100 * ideal / time:.1f} %"
     for sequence, measured in ((2048, "30 %"), (16384, "46 %")):
         flop = 4 * sequence * sequence * 128
         for causal in (True, False):
             time, = jobs.kernels([attention(sequence, causal)], *TRAINIUM2)
             yield (f"attention {sequence}, {'masked tiles skipped' if causal else 'all tiles'}", measured,
                    f"{100 * flop / (2 * 128 * 128 * 2.4e9) / time:.1f} %")
+
+
+def time_rows(jobs):
+    square = {"op": "gemm", "m": 4096, "n": 4096, "k": 4096, "a": "act", "b": "act"}
+    silu = {"op": "vec", "fn": "gelu", "elems": 4096 * 7168, "dtype": "fp32"}  # one activation, like silu
+    adamw = {"op": "vec", "fn": "adamw", "elems": 10944 * 2048, "rd": 358612992, "wr": 89653248, "dtype": "fp32"}
+    for title, measured, op, sets in [("matmul 4096 cubed, bf16, rows of 2 KiB, Trainium2", 1801, square, TRAINIUM2),
+                                      ("silu 4096 x 7168, Trainium1", 798, silu, TRAINIUM1),
+                                      ("adamw 10944 x 2048, Trainium1", 1888, adamw, TRAINIUM1)]:
+        time = jobs.step(op, *sets)
+        yield title, f"{measured} us", f"{time * 1e6:.0f} us", f"{100 * (time * 1e6 / measured - 1):+.1f} %"
 
 
 def main():
@@ -247,6 +276,8 @@ def main():
             share=100 * forward["total_fs"] / (slow.results["ranks"] * slow.results["step_fs"]),
             step=100 * (step(slow) / step(tuned) - 1),
             trainium2="\n".join(f"    --set {s}" for s in TRAINIUM2),
+            trainium1="\n".join(f"    --set {s}" for s in TRAINIUM1),
+            times=table(("kernel", "measured", "simulated", "difference"), time_rows(jobs)),
             kernels=table(("kernel", "measured", "simulated"), kernels),
             causal=float(kernels[-2][2].split()[0]) / 46, full=float(kernels[-1][2].split()[0]) / 46,
             gathers=gathers, saved=gathers - 1, start=start,
