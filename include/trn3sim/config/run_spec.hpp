@@ -19,10 +19,10 @@ struct CompileSpec {
   bool fusion = true;           // epilogue vec ops run on the gemm's results in PSUM/SBUF
   bool flash_attention = true;  // attention as one kernel, scores never leave the core
   bool memory_reuse = true;     // intermediates of vector ops stay in SBUF, also for the next op
-  bool double_accumulators = true;  // results leave PSUM while the next ones accumulate
-  bool streaming_loads = true;      // a buffer loads while another one is worked on
-  bool prefetch = true;             // loads of the next kernel start while the running one computes
-  bool fast_exponential = true;     // v4 VectorE `exponential` in attention where the chip has it
+  bool double_accumulators = true;   // results leave PSUM while the next ones accumulate
+  bool streaming_loads = true;       // a buffer loads while another one is worked on
+  bool prefetch = true;              // loads of the next kernel start while the running one computes
+  bool fast_exponential = true;      // v4 VectorE `exponential` in attention where the chip has it
   bool overlap_collectives = false;  // tensor-parallel collectives run beside the gemm in chunks
 };
 
@@ -44,8 +44,8 @@ struct RunSpec {
   CompileSpec compile;
   PrecisionSpec precision;
   std::uint64_t seed = 1;
-  bool fast_forward = true;   // sleep through loops that repeat exactly; false: simulate everything
-  std::uint64_t shuffle = 0;  // test hook: permutes construction and profiling order
+  bool fast_forward = true;    // sleep through loops that repeat exactly; false: simulate everything
+  std::uint64_t shuffle = 0;   // test hook: permutes construction and profiling order
   std::filesystem::path config_file;
   std::vector<AssumedNumber> assumed;  // sorted by path
   std::string resolved_json;           // canonical dump of the resolved configuration
@@ -55,8 +55,7 @@ struct RunSpec {
 //
 // `config` resolves as given, then in each directory of TRN3SIM_CONFIG_PATH (colon-separated), then
 // in the installed or source `configs/`. Overrides are "dotted.path=value" with the roots `chip`,
-// `fabric`, `name`, `compile`, `precision`, `run`. Throws base::UserError with all problems at
-// once.
+// `fabric`, `name`, `compile`, `precision`, `run`. Throws base::UserError with all problems at once.
 RunSpec load_run(const std::string& config, const std::vector<std::string>& overrides);
 
 // The paths among `overrides` that no model reads, in their order: changing them changes no number.

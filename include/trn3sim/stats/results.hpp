@@ -21,12 +21,7 @@ using base::Time;
 
 // Classes of a rank's time; every femtosecond has exactly one, first match in this order.
 enum class TimeClass : std::uint8_t {
-  Compute,
-  Throttled,
-  ExposedMemory,
-  ExposedCommunication,
-  Bubble,
-  HostInput
+  Compute, Throttled, ExposedMemory, ExposedCommunication, Bubble, HostInput
 };
 inline constexpr std::size_t kTimeClasses = 6;
 inline constexpr std::array<std::string_view, kTimeClasses> kTimeClassNames = {
@@ -39,27 +34,27 @@ struct Breakdown {
 
 struct PhaseResult {
   std::string phase;
-  std::int64_t busy_fs = 0;  // mean over ranks of the time the phase is the last started
-  double model_flop = 0;     // of all ranks
+  std::int64_t busy_fs = 0;        // mean over ranks of the time the phase is the last started
+  double model_flop = 0;           // of all ranks
 };
 
 struct KernelResult {
   std::string label;
-  std::int64_t count = 0;            // executions over all ranks
-  std::int64_t total_fs = 0;         // summed over ranks, each rank's time in this kernel
-  std::int64_t alone_fs = 0;         // one execution with nothing else on the stack
+  std::int64_t count = 0;          // executions over all ranks
+  std::int64_t total_fs = 0;       // summed over ranks, each rank's time in this kernel
+  std::int64_t alone_fs = 0;       // one execution with nothing else on the stack
   std::int64_t tensor_ideal_fs = 0;  // of one execution
-  std::int64_t hbm_bytes = 0;        // of one execution, one stack
-  std::string bound;  // "tensor" | "vector" | "scalar" | "gpsimd" | "dma" | "latency"
+  std::int64_t hbm_bytes = 0;      // of one execution, one stack
+  std::string bound;               // "tensor" | "vector" | "scalar" | "gpsimd" | "dma" | "latency"
 };
 
 struct CollectiveResult {
-  std::string label;          // "all_gather tp 33.6 MB"
-  std::int64_t count = 0;     // instances over all groups
-  std::int64_t total_fs = 0;  // summed over member ranks: first start to own completion
+  std::string label;               // "all_gather tp 33.6 MB"
+  std::int64_t count = 0;          // instances over all groups
+  std::int64_t total_fs = 0;       // summed over member ranks: first start to own completion
   std::int64_t in_bytes = 0, out_bytes = 0;  // per rank, one instance
   std::int64_t ranks = 0;
-  std::int64_t bus_rate = 0;  // bytes/s, mean over instances
+  std::int64_t bus_rate = 0;       // bytes/s, mean over instances
   std::string algorithm;
   std::string worst_link;
 };
@@ -68,7 +63,7 @@ struct LinkResult {
   std::string name;
   std::int64_t bytes = 0;
   std::int64_t busy_fs = 0;
-  std::int64_t queue_fs = 0;  // summed waiting time of messages
+  std::int64_t queue_fs = 0;       // summed waiting time of messages
 };
 
 struct LowerBounds {
@@ -80,7 +75,7 @@ struct AssumedUse {
 };
 
 struct CheckResult {
-  std::string name;  // "bytes sent = bytes received"
+  std::string name;                // "bytes sent = bytes received"
   bool passed = false;
   std::string detail;
 };
@@ -95,21 +90,21 @@ struct Results {
   // Peak of the used cores, FLOP/s: geometry at bf16, headline at bf16, at the run's matmul formats
   // (executed FLOP over the sum of FLOP / peak of its format).
   double peak_geometry_flops = 0, peak_headline_flops = 0, peak_dtype_flops = 0;
-  std::int64_t tensor_ideal_fs = 0;  // mean over ranks: executed MACs at peak
+  std::int64_t tensor_ideal_fs = 0;          // mean over ranks: executed MACs at peak
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0;
-  std::int64_t hbm_scale_bytes = 0;                           // MX block scales, in the two above
+  std::int64_t hbm_scale_bytes = 0;          // MX block scales, in the two above
   std::int64_t spill_save_bytes = 0, spill_reload_bytes = 0;  // intermediates, likewise
-  std::int64_t hbm_peak_rate = 0;                             // all stacks, bytes/s
+  std::int64_t hbm_peak_rate = 0;            // all stacks, bytes/s
   std::int64_t dma_bytes = 0;
   std::int64_t peak_memory_bytes = 0, memory_capacity_bytes = 0;  // of the fullest rank
   std::array<std::int64_t, 5> engine_busy_fs{};  // mean over used cores, order of models::Engine
   Breakdown breakdown;
   std::vector<PhaseResult> phases;
-  std::vector<KernelResult> kernels;          // by total time, descending; ties by label
-  std::vector<CollectiveResult> collectives;  // likewise
-  std::vector<LinkResult> links;              // by bytes, descending; only links that carried bytes
+  std::vector<KernelResult> kernels;         // by total time, descending; ties by label
+  std::vector<CollectiveResult> collectives; // likewise
+  std::vector<LinkResult> links;             // by bytes, descending; only links that carried bytes
   LowerBounds bounds;
-  base::EnergyAccounts energy;  // whole machine, attojoules
+  base::EnergyAccounts energy;               // whole machine, attojoules
   std::int64_t bytes_sent = 0, bytes_received = 0;
   std::vector<AssumedUse> assumed;
   std::vector<CheckResult> checks;
