@@ -67,7 +67,8 @@ int simulate(const Simulate& options) {
   for (const std::string& path : config::overrides_without_effect(options.overrides))
     spdlog::warn("--set {}: no model reads this key, so it changes no number", path);
   const topology::Graph graph = topology::build(run.system);
-  const trace::Program program = trace::read(config::find_trace(options.trace));
+  const trace::Program program =
+      compile::rewrite(trace::read(config::find_trace(options.trace)), run.compile);
   const compile::Plan plan = compile::place(program, graph, run);
   if (!options.out.empty()) report::check_directory(options.out);
 

@@ -9,6 +9,8 @@
 #include "precision.hpp"
 #include "trn3sim/base/text.hpp"
 
+#include "handover.hpp"
+#include "precision.hpp"
 #include <fmt/format.h>
 
 namespace trn3sim::compile {
@@ -45,16 +47,22 @@ class Lowering {
  public:
   Lowering(const trace::Program& program, const config::RunSpec& run, Plan& plan,
            base::Problems& problems)
-      : program_(program), run_(run), plan_(plan), problems_(problems), precision_(program, run, problems) {}
+      : program_(program),
+        run_(run),
+        plan_(plan),
+        problems_(problems),
+        precision_(program, run, problems) {}
 
   void block(std::size_t b) {
     const trace::Block& block = program_.blocks[b];
     std::vector<OpPlan>& out = plan_.ops[b];
     out.resize(block.ops.size());
+    joins_.assign(block.ops.size(), -1);
+    if (run_.compile.memory_reuse) joins_ = handovers(block, program_.header.dtype);
     for (std::size_t i = 0; i < block.ops.size(); ++i) {
       const Op& op = block.ops[i];
       if (const auto* vec = std::get_if<trace::Vec>(&op.body);
-          vec != nullptr && vec->fuse >= 0 && run_.compile.fusion) {
+          joins_[i] >= 0 || (vec != nullptr && vec->fuse >= 0 && run_.compile.fusion)) {
         out[i].fused = true;
         continue;
       }
@@ -77,7 +85,8 @@ class Lowering {
     const bool matmul = std::holds_alternative<trace::Gemm>(op.body) ||
                         std::holds_alternative<trace::Attention>(op.body);
     if (!matmul || rates[static_cast<std::size_t>(t)] > 0) return true;
-    if (const auto* g = std::get_if<trace::Gemm>(&op.body); g != nullptr && !g->dtype && precision_.refused())
+    if (const auto* g = std::get_if<trace::Gemm>(&op.body);
+        g != nullptr && !g->dtype && precision_.refused())
       return false;
     std::string known;
     for (std::size_t i = 0; i < base::kDTypes; ++i)
@@ -102,6 +111,10 @@ class Lowering {
     spec.cores = where.cores;
     spec.flash = run_.compile.flash_attention;
     spec.fast_exponential = run_.compile.fast_exponential;
+    spec.fusion = run_.compile.fusion;
+    spec.memory_reuse = run_.compile.memory_reuse;
+    spec.double_accumulators = run_.compile.double_accumulators;
+    spec.streaming_loads = run_.compile.streaming_loads;
     if (const auto* g = std::get_if<trace::Gemm>(&op.body)) {
       gemm(*g, where.stacks, spec);
       add_epilogues(block, index, where.stacks, spec);
@@ -113,6 +126,7 @@ class Lowering {
     }
     if (const auto* v = std::get_if<trace::Vec>(&op.body)) {
       vector(*v, where.stacks, spec);
+      add_joined(block, index, where.stacks, spec);
       return true;
     }
     return false;
@@ -156,6 +170,21 @@ class Lowering {
       const auto* v = std::get_if<trace::Vec>(&op.body);
       if (v != nullptr && v->fuse == static_cast<std::int32_t>(index))
         spec.epilogues.push_back({v->fn, share(v->elems, stacks)});
+    }
+  }
+
+  // Vector ops that go on with the results in SBUF. Every result is stored for later readers, only
+  // the loads of handed over tensors are saved.
+  void add_joined(const trace::Block& block, std::size_t index, std::int64_t stacks,
+                  KernelSpec& spec) const {
+    for (std::size_t j = index + 1; j < block.ops.size(); ++j) {
+      if (joins_[j] != static_cast<std::int32_t>(index)) continue;
+      const auto& v = std::get<trace::Vec>(block.ops[j].body);
+      const trace::VecFunction* f = trace::vec_function(v.fn);
+      const std::int64_t tensor = base::storage_bytes(spec.in, v.elems);
+      spec.epilogues.push_back({v.fn, share(v.elems, stacks)});
+      spec.rd += share((f->inputs - 1) * tensor, stacks);
+      spec.wr += share(f->outputs * tensor, stacks);
     }
   }
 
@@ -246,6 +275,7 @@ class Lowering {
   Plan& plan_;
   base::Problems& problems_;
   Precision precision_;
+  std::vector<std::int32_t> joins_;  // of the block at hand
   std::map<KernelSpec, std::int32_t> kernels_;
   std::map<std::string, std::int32_t> labels_;
 };

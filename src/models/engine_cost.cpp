@@ -117,6 +117,8 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
           vector && narrow && i.destination == Space::Sbuf && spec.max_speedup_16bit >= 2;
       return mixed || fast ? n : 2 * n;
     }
+    case Opcode::ScalarTensorTensor:
+      return 2 * n;
     case Opcode::TensorReduce:
       return vector && narrow ? ceil_over(n, 2) : n;
     case Opcode::Activation:
@@ -146,7 +148,8 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
 void count_lane_traffic(const Instruction& i, EventCounts& c) {
   const std::int64_t all = std::int64_t{i.rows} * i.elements;
   if (i.op != Opcode::Iota) read(c, i.source, i.dtype, all);
-  if (i.op == Opcode::TensorTensor || i.op == Opcode::Select) {
+  if (i.op == Opcode::TensorTensor || i.op == Opcode::ScalarTensorTensor ||
+      i.op == Opcode::Select) {
     // The second operand: in SBUF, or in the space that the first is not in.
     const bool psum = !i.two_inputs_sbuf && i.source == Space::Sbuf;
     read(c, psum ? Space::Psum : Space::Sbuf, i.dtype, all);
@@ -195,6 +198,8 @@ void add_transfer(EventCounts& c, const DmaTransfer& t) {
   const std::int64_t bytes = std::int64_t{t.rows} * t.row_bytes;
   c.dma_bytes += bytes;
   c.hbm_scale_bytes += t.scale_bytes;
+  if (t.spill)
+    (t.direction == DmaDirection::HbmToSbuf ? c.spill_reload_bytes : c.spill_save_bytes) += bytes;
   if (t.direction == DmaDirection::HbmToSbuf) {
     c.hbm_read_bytes += bytes;
     c.sbuf_write_bytes += bytes;
@@ -229,6 +234,7 @@ std::string_view name(Opcode op) {
                                          "select",
                                          "iota",
                                          "bn_stats",
+                                         "scalar_tensor_tensor",
                                          "dma_start",
                                          "nop"};
   return kNames[static_cast<std::size_t>(op)];

@@ -22,6 +22,8 @@ constexpr std::int64_t EventCounts::*kCounters[] = {
     &EventCounts::hbm_write_bytes,
     &EventCounts::hbm_activates,
     &EventCounts::hbm_scale_bytes,
+    &EventCounts::spill_save_bytes,
+    &EventCounts::spill_reload_bytes,
     &EventCounts::hbm_refreshes,
     &EventCounts::dma_bytes,
     &EventCounts::die_crossing_bytes,

@@ -69,9 +69,12 @@ void step(Text& t, const Summary& s, const stats::Results& r) {
 }
 
 void utilisation(Text& t, const Summary& s, const stats::Results& r) {
-  const std::string moved = fmt::format("MBU {:.1f} % ({} moved, peak {})", s.mbu_estimated_percent,
-                                        bytes_text(r.hbm_read_bytes + r.hbm_write_bytes),
-                                        base::format_rate(base::Rate(r.hbm_peak_rate)));
+  const std::int64_t spilled = r.spill_save_bytes + r.spill_reload_bytes;
+  const std::string moved = fmt::format(
+      "MBU {:.1f} % ({} moved{}, peak {})", s.mbu_estimated_percent,
+      bytes_text(r.hbm_read_bytes + r.hbm_write_bytes),
+      spilled > 0 ? fmt::format(", {} of it spilled", bytes_text(spilled)) : std::string(),
+      base::format_rate(base::Rate(r.hbm_peak_rate)));
   if (!multiplies(r)) {
     t.line("MFU        no matmuls in this step     {}", moved);
     return;

@@ -247,6 +247,8 @@ void Collector::transfers() {
   out.hbm_read_bytes = counts.hbm_read_bytes;
   out.hbm_write_bytes = counts.hbm_write_bytes;
   out.hbm_scale_bytes = counts.hbm_scale_bytes;
+  out.spill_save_bytes = counts.spill_save_bytes;
+  out.spill_reload_bytes = counts.spill_reload_bytes;
   out.dma_bytes = counts.dma_bytes;
 }
 

@@ -73,17 +73,18 @@ class ChipText {
 std::string kernel_text(const compile::KernelSpec& spec) {
   const auto& [kind, m, n, k, batch, heads, kv_heads, sq, skv, d, causal, fn, elems, rd, wr, in,
                out, accumulate, a_weight, b_weight, a_format, b_format, a_transposed, b_transposed,
-               sparse_kept, sparse_block, flash, fast_exponential, epilogues, cores] = spec;
+               sparse_kept, sparse_block, flash, fast_exponential, memory_reuse, fusion,
+               double_accumulators, streaming_loads, epilogues, cores] = spec;
   const auto format = [](const std::optional<base::DType>& t) {
     return t ? base::name(*t) : std::string_view("-");
   };
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}:{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} "
-                  "{} {} {}\n",
-                  static_cast<int>(kind), m, n, k, batch, heads, kv_heads, sq, skv, d, causal,
-                  fn.size(), fn, elems, rd, wr, base::name(in), base::name(out), accumulate,
-                  a_weight, b_weight, format(a_format), format(b_format), a_transposed,
-                  b_transposed, sparse_kept, sparse_block, flash, fast_exponential, cores);
+  std::string text = fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {}:{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} "
+      "{} {} {} {} {} {} {}\n",
+      static_cast<int>(kind), m, n, k, batch, heads, kv_heads, sq, skv, d, causal, fn.size(), fn,
+      elems, rd, wr, base::name(in), base::name(out), accumulate, a_weight, b_weight,
+      format(a_format), format(b_format), a_transposed, b_transposed, sparse_kept, sparse_block,
+      flash, fast_exponential, memory_reuse, fusion, double_accumulators, streaming_loads, cores);
   for (const auto& [name, elements] : epilogues)
     text += fmt::format("{}:{} {}\n", name.size(), name, elements);
   return text;
@@ -93,7 +94,8 @@ template <class V, class Counts>
 void visit_counts(V& v, Counts& counts) {
   auto& [macs, transpose_macs, sbuf_read, sbuf_write, psum_read, psum_write, vector_ops, scalar_ops,
          gpsimd_ops, vector_transcendental, scalar_transcendental, quantize_ops, hbm_read,
-         hbm_write, hbm_activates, hbm_scale, hbm_refreshes, dma, die_crossing, link] = counts;
+         hbm_write, hbm_activates, hbm_scale, spill_save, spill_reload, hbm_refreshes, dma,
+         die_crossing, link] = counts;
   for (auto& n : macs) v("macs", n);
   v("transpose_macs", transpose_macs);
   v("sbuf_read_bytes", sbuf_read);
@@ -110,6 +112,8 @@ void visit_counts(V& v, Counts& counts) {
   v("hbm_write_bytes", hbm_write);
   v("hbm_activates", hbm_activates);
   v("hbm_scale_bytes", hbm_scale);
+  v("spill_save_bytes", spill_save);
+  v("spill_reload_bytes", spill_reload);
   v("hbm_refreshes", hbm_refreshes);
   v("dma_bytes", dma);
   v("die_crossing_bytes", die_crossing);

@@ -31,7 +31,7 @@ class MachineTest : public test::KernelTest {
         << ops;
     spec = config::load_run(std::string(TRN3SIM_SOURCE_DIR) + "/configs/" + config, sets);
     const topology::Graph graph = topology::build(spec.system);
-    const trace::Program program = trace::read(path);
+    const trace::Program program = compile::rewrite(trace::read(path), spec.compile);
     std::remove(path.c_str());
     const compile::Plan plan = compile::place(program, graph, spec);
     sim::Simulation machine(spec, graph, program, plan);
@@ -175,6 +175,46 @@ TEST_F(MachineTest, AKernelAloneTakesItsProfile) {
   EXPECT_EQ(r.kernels.at(0).count, 4);
   EXPECT_DOUBLE_EQ(r.model_flop, 4 * 2.0 * 1024 * 1024 * 1024);
   EXPECT_DOUBLE_EQ(r.hardware_flop, r.model_flop);
+}
+
+// A product after another one; its right side is of the given role.
+std::string two_products(const std::string& role) {
+  const std::string shape = R"("op":"gemm","m":1024,"n":1024,"k":1024,"a":"grad","b":")" + role + "\"";
+  return "{" + shape + R"(,"id":"g"})" + "\n{" + shape + R"(,"id":"h","deps":["g"]})" + "\n";
+}
+
+// The second product finds its first weights loaded: it loses at least the start of a transfer.
+TEST_F(MachineTest, PrefetchHidesTheLoadsOfWeights) {
+  const auto r = run(two_products("weight"));
+  EXPECT_LT(r.step_fs, 2 * r.kernels.at(0).alone_fs - spec.system.chip.dma.start_latency.count());
+  EXPECT_GT(r.step_fs, 2 * r.kernels.at(0).alone_fs * 9 / 10);
+}
+
+TEST_F(MachineTest, PrefetchWaitsForResults) {
+  const auto r = run(two_products("act"));
+  EXPECT_EQ(r.step_fs, 2 * r.kernels.at(0).alone_fs);
+}
+
+TEST_F(MachineTest, WithoutPrefetchKernelsFollowOneAnother) {
+  const auto r = run(two_products("weight"), {"compile.prefetch=false"});
+  EXPECT_EQ(r.step_fs, 2 * r.kernels.at(0).alone_fs);
+}
+
+// Chunks of the all-gather and of the reduce-scatter run beside pieces of the product.
+TEST_F(MachineTest, CollectivesOverlapTheirProduct) {
+  const auto r = run(
+      R"({"op":"coll","id":"a","kind":"all_gather","group":"tp","in":8388608,"out":33554432})"
+      "\n"
+      R"({"op":"gemm","id":"g","m":4096,"n":4096,"k":4096,"deps":["a"]})"
+      "\n"
+      R"({"op":"coll","id":"r","kind":"reduce_scatter","group":"tp","in":33554432,"out":8388608,"deps":["g"]})"
+      "\n",
+      {"compile.overlap_collectives=true"});
+  EXPECT_EQ(r.kernels.at(0).count, 4 * 4);
+  EXPECT_LT(r.step_fs, (2 * ring(3, 8 * kMiB) + 4 * r.kernels.at(0).alone_fs) * 9 / 10);
+  EXPECT_GT(r.step_fs, 4 * r.kernels.at(0).alone_fs);
+  EXPECT_EQ(r.bytes_sent, 4 * 2 * 3 * 8 * kMiB);
+  for (const stats::CheckResult& c : r.checks) EXPECT_TRUE(c.passed) << c.name << ": " << c.detail;
 }
 
 // 3 x 2 bytes x 3 x 2^25 elements are 576 MiB, so the op runs as three pieces of 192 MiB.

@@ -48,6 +48,12 @@ struct KernelSpec {
   // multiplied; 0: dense.
   std::int64_t sparse_kept = 0, sparse_block = 0;
   bool flash = true, fast_exponential = true;
+  // Vector: intermediates of the passes stay in SBUF; false: they go through HBM.
+  bool memory_reuse = true;
+  // Attention without flash: scale and mask of the scores are part of the softmax.
+  bool fusion = true;
+  // PSUM tiles, and SBUF buffers of loads: a second set is filled while the first is in use.
+  bool double_accumulators = true, streaming_loads = true;
   std::vector<Epilogue> epilogues;
   std::int64_t cores = 1;
 

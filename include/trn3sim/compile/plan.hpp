@@ -100,6 +100,11 @@ struct Plan {
       message_routes;  // of send ops, by ranks
 };
 
+// The workload as compiled: with `overlap_collectives`, all-gathers before and reduce-scatters
+// after a GEMM run in chunks with a piece of the GEMM each; sums of FLOP, bytes and elements stay.
+// Without `flash_attention`, the probabilities of the forward pass live until the backward pass.
+trace::Program rewrite(trace::Program program, const config::CompileSpec& compile);
+
 // Places ranks (neighbours on the innermost mesh axis share a chip), chooses kernels and embeds
 // rings. Throws base::UserError: more ranks than the machine has cores for, a workload that does
 // not fit in HBM (with bytes needed and there), formats the chip lacks, unreachable ranks.

@@ -19,8 +19,12 @@ struct CompileSpec {
   std::string level = "tuned";  // stock | tuned | ideal
   bool fusion = true;           // epilogue vec ops run on the gemm's results in PSUM/SBUF
   bool flash_attention = true;  // attention as one kernel, scores never leave the core
-  bool prefetch = true;         // weights of the next kernel load while the running one computes
-  bool fast_exponential = true; // v4 VectorE `exponential` in attention where the chip has it
+  bool memory_reuse = true;     // intermediates of vector ops stay in SBUF, also for the next op
+  bool double_accumulators = true;   // results leave PSUM while the next ones accumulate
+  bool streaming_loads = true;       // a buffer loads while another one is worked on
+  bool prefetch = true;              // loads of the next kernel start while the running one computes
+  bool fast_exponential = true;      // v4 VectorE `exponential` in attention where the chip has it
+  bool overlap_collectives = false;  // tensor-parallel collectives run beside the gemm in chunks
 };
 
 // Formats of the matrix products; docs/precision.md. An explicit dtype of an op beats them.

@@ -33,9 +33,13 @@ inline constexpr std::array<std::string_view, 3> kAlgorithms = {"auto", "ring", 
 inline void apply_level(CompileSpec& spec) {
   const bool on = spec.level != "stock";
   spec.fusion = on;
-  spec.flash_attention = true;
+  spec.flash_attention = on;
+  spec.memory_reuse = on;
+  spec.double_accumulators = true;
+  spec.streaming_loads = true;
   spec.prefetch = on;
   spec.fast_exponential = on;
+  spec.overlap_collectives = spec.level == "ideal";
 }
 
 template <class V>
@@ -121,8 +125,16 @@ void describe(V& v, CompileSpec& s) {
   if constexpr (V::kReads) apply_level(s);
   v.option_flag("fusion", s.fusion, "epilogues run on the results in PSUM or SBUF");
   v.option_flag("flash_attention", s.flash_attention, "attention as one kernel");
-  v.option_flag("prefetch", s.prefetch, "weights of the next kernel load while one computes");
+  v.option_flag("memory_reuse", s.memory_reuse,
+                "intermediates of vector ops stay in SBUF, also for the next op");
+  v.option_flag("double_accumulators", s.double_accumulators,
+                "results leave PSUM while the next ones accumulate");
+  v.option_flag("streaming_loads", s.streaming_loads,
+                "a buffer loads while another one is worked on");
+  v.option_flag("prefetch", s.prefetch, "loads of the next kernel start while one computes");
   v.option_flag("fast_exponential", s.fast_exponential, "VectorE `exponential` in attention");
+  v.option_flag("overlap_collectives", s.overlap_collectives,
+                "all-gathers and reduce-scatters run in chunks beside the gemm");
 }
 
 template <class V>

@@ -21,6 +21,7 @@ struct EventCounts {
   std::int64_t quantize_ops = 0;                   // on VectorE, not in the above
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_activates = 0;
   std::int64_t hbm_scale_bytes = 0;                // MX block scales, in the bytes above
+  std::int64_t spill_save_bytes = 0, spill_reload_bytes = 0;  // intermediates, in the bytes above
   std::int64_t hbm_refreshes = 0;                  // per-bank refreshes
   std::int64_t dma_bytes = 0;                      // moved between HBM and SBUF or over the die
   std::int64_t die_crossing_bytes = 0;

@@ -32,6 +32,7 @@ enum class Opcode : std::uint8_t {
   // VectorE / ScalarE / GpSimdE; cost class by function, see models/engine_cost.hpp
   TensorCopy, TensorScalar, TensorTensor, TensorReduce, Activation, ActivationReduce,
   Exponential, QuantizeMx, Reciprocal, Select, Iota, BnStats,
+  ScalarTensorTensor,  // (a op per-row scalar) op b
   // SyncE, and any engine that starts DMA
   DmaStart,         // enqueue transfer `dma` on its queue
   Nop,
@@ -78,6 +79,7 @@ struct DmaTransfer {
   std::int32_t scale_bytes = 0;   // of all rows: MX block scales
   std::int16_t queue = 0;         // ring, 0 .. queues_per_engine-1
   bool accumulate = false;        // read-add-write
+  bool spill = false;             // of an intermediate result, which a larger SBUF could hold
   std::array<SemaphoreSignal, 2> signals{};  // on completion, to the streams of the same core
 };
 

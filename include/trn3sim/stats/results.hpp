@@ -93,6 +93,7 @@ struct Results {
   std::int64_t tensor_ideal_fs = 0;          // mean over ranks: executed MACs at peak
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0;
   std::int64_t hbm_scale_bytes = 0;          // MX block scales, in the two above
+  std::int64_t spill_save_bytes = 0, spill_reload_bytes = 0;  // intermediates, likewise
   std::int64_t hbm_peak_rate = 0;            // all stacks, bytes/s
   std::int64_t dma_bytes = 0;
   std::int64_t peak_memory_bytes = 0, memory_capacity_bytes = 0;  // of the fullest rank

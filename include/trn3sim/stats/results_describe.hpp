@@ -118,6 +118,8 @@ void describe(Self& r, V& v) {
   v.field("hbm_read_bytes", r.hbm_read_bytes);
   v.field("hbm_write_bytes", r.hbm_write_bytes);
   v.field("hbm_scale_bytes", r.hbm_scale_bytes);
+  v.field("spill_save_bytes", r.spill_save_bytes);
+  v.field("spill_reload_bytes", r.spill_reload_bytes);
   v.field("hbm_peak_bytes_per_s", r.hbm_peak_rate);
   v.field("dma_bytes", r.dma_bytes);
   v.field("peak_memory_bytes", r.peak_memory_bytes);

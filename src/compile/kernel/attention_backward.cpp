@@ -37,7 +37,7 @@ using Item = BackwardItem;
 using Load = BackwardLoad;
 
 constexpr std::int64_t kLanes = 128;
-constexpr std::int64_t kAhead = 2;
+constexpr std::int64_t kAhead = 2;   // S and dP, in PSUM banks; 1 without double accumulators
 constexpr std::int64_t kAddLag = 2;  // tiles between dS and the addition of dQ on VectorE
 constexpr std::int64_t kStoreLag = 4;
 enum Queue : std::int16_t { kQueryQueue, kKeyQueue, kQueryStoreQueue, kKeyStoreQueue };
@@ -92,7 +92,7 @@ class BackwardCore {
       });
     });
     pipeline<Item, 4>(
-        build_, Engine::Tensor, items, count, {0, -1, 0, kAhead},
+        build_, Engine::Tensor, items, count, {0, -1, 0, spec_.double_accumulators ? kAhead : 1},
         {Stage([&](const Item& i) { key_gradients(i); }),
          Stage([&](const Item& i) { query_gradient(i); }),
          Stage([&](const Item& i) { transpose(i); }), Stage([&](const Item& i) { scores(i); })});
@@ -206,7 +206,8 @@ class BackwardCore {
                           std::min(kLanes, item.width)));
     }
     list.push_back(
-        lane(Opcode::TensorTensor, Space::Psum, base::DType::Fp32, item.rows, item.width));
+        lane(Opcode::ScalarTensorTensor, Space::Psum, base::DType::Fp32, item.rows, item.width));
+    for (std::size_t i = 1; i < list.size(); ++i) list[i].first_of_chain = true;
     add_wait(list.front(), dp_full_);
     add_wait(list.front(), p_to_vector_);
     add_signal(list.back(), ds_full_);
@@ -275,6 +276,7 @@ class BackwardCore {
     if (!item.query_done) return;
     Instruction scale =
         lane(Opcode::TensorScalar, Space::Sbuf, base::DType::Fp32, item.rows, spec_.d);
+    scale.first_of_chain = true;
     add_wait(scale, result_free_);
     add_signal(scale, result_full_);
     build_.emit(Engine::Vector, scale);
@@ -357,7 +359,7 @@ models::TileProgram compile_attention_backward(const KernelSpec& spec,
     }
   }
   program.sbuf_bytes_per_partition = plan.sbuf;
-  program.psum_banks = 8;
+  program.psum_banks = spec.double_accumulators ? 8 : 6;
   return program;
 }
 

@@ -4,14 +4,16 @@
 // Flash attention, forward. Per tile of 128 queries and up to 512 keys:
 //   TensorE   scores = Q K^T
 //   VectorE   row maximum of the scores, new running maximum, (part of) the exponentials
-//   ScalarE   (part of) the exponentials with row sums
+//   ScalarE   (part of) the exponentials with row sums; or, if VectorE makes all exponentials, a
+//   copy
+//             of the scores to SBUF with the row maximum (two-stage activation)
 //   TensorE   transposes of the probabilities, 128 keys at a time
-//   ScalarE or GpSimdE   copy of the transposes from PSUM to SBUF
+//   ScalarE, VectorE or GpSimdE   copy of the transposes from PSUM to SBUF
 //   TensorE   output += P V
 //   VectorE or GpSimdE   rescale of the running output
-// TensorE makes scores kAhead tiles ahead, so the engines overlap. The order of its stream makes
-// most buffer hand-backs implicit: scores f + kAhead are issued after the transposes of f, which
-// waited for the exponentials of f, so kAhead PSUM banks and kAhead probability buffers need no
+// TensorE makes scores `ahead` tiles ahead, so the engines overlap. The order of its stream makes
+// most buffer hand-backs implicit: scores f + ahead are issued after the transposes of f, which
+// waited for the exponentials of f, so `ahead` PSUM banks and probability buffers need no
 // `free` semaphore; the transposes of f + 1 follow P V of f - 1, which waited for the copy of f -
 // 1, so two banks and two buffers do. Keys lie in HBM as [d, skv], queries as [d, sq], values and
 // outputs as [s, d], by head.
@@ -36,20 +38,22 @@ using models::Opcode;
 using models::Space;
 
 constexpr std::int64_t kLanes = 128;
-constexpr std::int64_t kRescaleLag = 3;  // tiles between scores and rescale on VectorE
-constexpr std::int64_t kStoreLag = 5;
+// Tiles between scores and, on VectorE, the copy and the rescale of a tile. TensorE waits for both
+// with scores `ahead` tiles further, so one accumulator bounds them to 1 and 2.
+constexpr std::int64_t copy_lag(bool double_accumulators) {
+  return double_accumulators ? 2 : 1;
+}
+constexpr std::int64_t rescale_lag(bool double_accumulators) {
+  return double_accumulators ? 4 : 2;
+}
+// Stores on ScalarE: VectorE must not wait for one that comes after work for its next step.
+constexpr std::int64_t store_lag(bool double_accumulators) {
+  return rescale_lag(double_accumulators) + (double_accumulators ? 2 : 3);
+}
 enum Queue : std::int16_t { kQueryQueue, kKeyQueue, kValueQueue, kStoreQueue };
 enum OperandIndex : std::int32_t { kQ, kK, kV, kO, kStats };
 
-struct Item {
-  std::int64_t rows = 0, width = 0;
-  bool masked = false;
-  bool wait_query = false, free_query = false;  // first and last use of a query chunk
-  bool wait_keys = false, free_keys = false;    // first use of a key chunk, last use of all
-  bool first = false, last = false;             // of its query tile
-  bool head_end = false;
-  bool operator==(const Item&) const = default;
-};
+using Item = ForwardItem;
 
 class ForwardCore {
  public:
@@ -92,63 +96,40 @@ class ForwardCore {
     transposed_full_ = build_.semaphore();
     copied_full_ = build_.semaphore();
     output_full_ = build_.semaphore();
-    output_free_ = build_.semaphore(2);
+    output_free_ = build_.semaphore(spec_.double_accumulators ? 2 : 1);
     result_full_ = build_.semaphore();
     result_free_ = build_.semaphore(kOutputs);
   }
 
-  [[nodiscard]] std::vector<Item> items_of(std::int64_t heads) const {
-    std::vector<Item> items;
-    std::int64_t chunks_seen = 0;
-    for (std::int64_t h = 0; h < heads; ++h) {
-      for (std::size_t t = 0; t < share_.tiles.size(); ++t) {
-        const QueryTile& tile = share_.tiles[t];
-        const bool chunk_end = (t + 1) % kQueryChunk == 0 || t + 1 == share_.tiles.size();
-        for (std::int64_t k = 0; k < tile.keys; k += plan_.key_tile) {
-          Item item;
-          item.rows = tile.rows;
-          item.width = std::min(plan_.key_tile, tile.keys - k);
-          item.first = k == 0;
-          item.last = k + plan_.key_tile >= tile.keys;
-          item.masked = tile.masked && item.last;
-          item.wait_query = item.first && t % kQueryChunk == 0;
-          item.free_query = item.last && chunk_end;
-          if (k / kKeyChunk >= chunks_seen) {
-            item.wait_keys = true;
-            ++chunks_seen;
-          }
-          item.head_end = item.last && t + 1 == share_.tiles.size();
-          items.push_back(item);
-        }
-      }
-    }
-    items.back().free_keys = true;
-    return items;
-  }
-
   void group_run(std::int64_t heads, std::int64_t count) {
-    const std::vector<Item> items = items_of(heads);
+    const std::vector<Item> items = items_of(share_, plan_, heads);
     build_.loop(Engine::Sync, count, [&] { load(heads); });
     pipeline<Item, 3>(
-        build_, Engine::Tensor, items, count, {kAhead, 1, 0},
+        build_, Engine::Tensor, items, count, {plan_.ahead, 1, 0},
         {Stage([&](const Item& i) { scores(i); }), Stage([&](const Item& i) { transpose(i); }),
          Stage([&](const Item& i) { output(i); })});
     const Stage copy = [&](const Item& i) { copy_transposed(i); };
     const Stage none = [](const Item&) {};
     const bool vector_rescales = plan_.balance.rescaler == Engine::Vector;
-    const bool scalar_copies = plan_.balance.copier == Engine::Scalar;
+    const auto copy_on = [&](Engine e) { return plan_.balance.copier == e ? copy : none; };
     const auto rescale_on = [&](Engine e) {
-      return Stage([this, e](const Item& i) { rescale(e, i); });
+      return plan_.balance.rescaler == e ? Stage([this, e](const Item& i) { rescale(e, i); })
+                                         : none;
     };
-    pipeline<Item, 2>(build_, Engine::Vector, items, count, {0, vector_rescales ? -kRescaleLag : 0},
-                      {Stage([&](const Item& i) { vector_scores(i); }),
-                       vector_rescales ? rescale_on(Engine::Vector) : none});
-    pipeline<Item, 3>(build_, Engine::Scalar, items, count, {0, scalar_copies ? -1 : 0, -kStoreLag},
-                      {Stage([&](const Item& i) { scalar_scores(i); }), scalar_copies ? copy : none,
+    const std::int64_t lag = vector_rescales ? -rescale_lag(spec_.double_accumulators) : 0;
+    const std::int64_t vector_copy =
+        plan_.balance.copier == Engine::Vector ? -copy_lag(spec_.double_accumulators) : 0;
+    const std::int64_t scalar_copy = plan_.balance.copier == Engine::Scalar ? -1 : 0;
+    // Copies and rescales of other tiles stand between VectorE's dependent steps.
+    pipeline<Item, 4>(build_, Engine::Vector, items, count, {0, vector_copy, lag, 0},
+                      {Stage([&](const Item& i) { row_maximum(i); }), copy_on(Engine::Vector),
+                       rescale_on(Engine::Vector), Stage([&](const Item& i) { exponentials(i); })});
+    pipeline<Item, 3>(build_, Engine::Scalar, items, count,
+                      {0, scalar_copy, -store_lag(spec_.double_accumulators)},
+                      {Stage([&](const Item& i) { scalar_scores(i); }), copy_on(Engine::Scalar),
                        Stage([&](const Item& i) { store(i); })});
-    pipeline<Item, 2>(
-        build_, Engine::Gpsimd, items, count, {0, vector_rescales ? 0 : -2},
-        {scalar_copies ? none : copy, vector_rescales ? none : rescale_on(Engine::Gpsimd)});
+    pipeline<Item, 2>(build_, Engine::Gpsimd, items, count, {0, vector_rescales ? 0 : -2},
+                      {copy_on(Engine::Gpsimd), rescale_on(Engine::Gpsimd)});
   }
 
   void load(std::int64_t heads) {
@@ -210,26 +191,52 @@ class ForwardCore {
   }
   [[nodiscard]] bool scalar_part() const { return plan_.balance.scalar_eighths > 0; }
   [[nodiscard]] bool vector_part() const { return plan_.balance.scalar_eighths < 8; }
+  [[nodiscard]] bool scalar_maximum() const { return plan_.balance.maximum == Engine::Scalar; }
 
-  void vector_scores(const Item& item) {
+  // VectorE's first step: mask and row maximum, or the new running maximum of ScalarE's.
+  void row_maximum(const Item& item) {
+    const Space scores = scalar_maximum() ? Space::Sbuf : Space::Psum;
     std::vector<Instruction> list;
     if (item.masked) {
-      list.push_back(lane(Opcode::Select, Space::Psum, base::DType::Fp32, item.rows,
-                          std::min(kLanes, item.width)));
-      list.back().destination = Space::Psum;
+      list.push_back(
+          lane(Opcode::Select, scores, base::DType::Fp32, item.rows, std::min(kLanes, item.width)));
+      list.back().destination = scores;
     }
-    for (const Instruction& i : maximum(item.rows, item.width)) list.push_back(i);
-    if (scalar_part()) add_signal(list.back(), maximum_full_);
-    if (vector_part()) {
-      list.push_back(lane(Opcode::Exponential, Space::Psum, base::DType::Fp32, item.rows,
-                          std::max<std::int64_t>(1, item.width - scalar_width(item))));
-      add_signal(list.back(), vector_p_full_);
-    }
-    add_wait(list.front(), scores_full_);
+    list.push_back(scalar_maximum() ? running_maximum(item.rows)
+                                    : row_maximum_of(item.rows, item.width));
+    list.back().first_of_chain = item.masked && !scalar_maximum();
+    if (scalar_maximum() || !scalar_part()) list.push_back(rescale_factor(item.rows));
+    add_wait(list.front(), scalar_maximum() ? maximum_full_ : scores_full_);
     for (const Instruction& i : list) build_.emit(Engine::Vector, i);
   }
 
+  // Its second step: the running maximum if it made the row maximum, then its exponentials.
+  void exponentials(const Item& item) {
+    std::vector<Instruction> list;
+    const bool between = plan_.balance.vector_interleaves();
+    if (!scalar_maximum()) {
+      list.push_back(running_maximum(item.rows));
+      list.back().first_of_chain = !between;
+      if (scalar_part()) add_signal(list.back(), maximum_full_);
+    }
+    if (vector_part()) {
+      list.push_back(vector_exponentials(
+          plan_.balance, item.rows, std::max<std::int64_t>(1, item.width - scalar_width(item))));
+      list.back().first_of_chain = !scalar_maximum() || !between;
+      add_signal(list.back(), vector_p_full_);
+    }
+    for (const Instruction& i : list) build_.emit(Engine::Vector, i);
+  }
+
+  // The maximum of a tile on the diagonal includes masked scores: any bound of the row will do.
   void scalar_scores(const Item& item) {
+    if (scalar_maximum()) {
+      Instruction copy = copy_maximum(item.rows, item.width);
+      add_wait(copy, scores_full_);
+      add_signal(copy, maximum_full_);
+      build_.emit(Engine::Scalar, copy);
+      return;
+    }
     if (!scalar_part()) return;
     std::vector<Instruction> list =
         scalar_exponentials(item.rows, std::max<std::int64_t>(1, scalar_width(item)));
@@ -282,18 +289,20 @@ class ForwardCore {
   }
 
   void rescale(Engine engine, const Item& item) {
-    Instruction i = lane(item.first ? Opcode::TensorCopy : Opcode::TensorTensor, Space::Psum,
+    Instruction i = lane(item.first ? Opcode::TensorCopy : Opcode::ScalarTensorTensor, Space::Psum,
                          base::DType::Fp32, item.rows, spec_.d);
     add_wait(i, output_full_);
     add_signal(i, output_free_);
     build_.emit(engine, i);
+    if (!item.first) build_.emit(engine, running_sum(item.rows));
     if (!item.last) return;
     Instruction reciprocal = lane(Opcode::Reciprocal, Space::Sbuf, base::DType::Fp32, item.rows, 1);
-    build_.emit(engine, reciprocal);
     Instruction normalise =
         lane(Opcode::TensorScalar, Space::Sbuf, base::DType::Fp32, item.rows, spec_.d);
+    reciprocal.first_of_chain = normalise.first_of_chain = true;
     add_wait(normalise, result_free_);
     add_signal(normalise, result_full_);
+    build_.emit(engine, reciprocal);
     build_.emit(engine, normalise);
   }
 
@@ -362,7 +371,7 @@ models::TileProgram compile_attention_forward(const KernelSpec& spec,
     }
   }
   program.sbuf_bytes_per_partition = plan.sbuf;
-  program.psum_banks = kAhead + 4;
+  program.psum_banks = plan.ahead + (spec.double_accumulators ? 4 : 3);
   return program;
 }
 
@@ -372,11 +381,12 @@ std::string describe_attention_forward(const KernelSpec& spec, const config::Chi
     return e == Engine::Vector ? "VectorE" : e == Engine::Scalar ? "ScalarE" : "GpSimdE";
   };
   return fmt::format(
-      "{}: tiles of {} queries x {} keys, {} of 8 exponentials on ScalarE, copies on {}, "
-      "rescale on {}; keys and values of {} heads in SBUF; SBUF {} of {} B per partition",
-      spec.label(), kQueryTile, plan.key_tile, plan.balance.scalar_eighths,
-      name(plan.balance.copier), name(plan.balance.rescaler), plan.key_buffers, plan.sbuf,
-      chip.sbuf.usable_per_partition.count());
+      "{}: tiles of {} queries x {} keys, row maximum on {}, {} of 8 exponentials on ScalarE, "
+      "copies "
+      "on {}, rescale on {}; keys and values of {} heads in SBUF; SBUF {} of {} B per partition",
+      spec.label(), kQueryTile, plan.key_tile, name(plan.balance.maximum),
+      plan.balance.scalar_eighths, name(plan.balance.copier), name(plan.balance.rescaler),
+      plan.key_buffers, plan.sbuf, chip.sbuf.usable_per_partition.count());
 }
 
 }  // namespace trn3sim::compile

@@ -54,8 +54,9 @@ models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec&
     }
   }
   program.sbuf_bytes_per_partition = map.sbuf_bytes_per_partition;
-  program.psum_banks =
-      std::min(chip.psum.banks, 2 * map.sub_stationary * map.sub_moving + map.transpose_banks);
+  program.psum_banks = std::min(
+      chip.psum.banks, (spec.double_accumulators ? 2 : 1) * map.sub_stationary * map.sub_moving +
+                           map.transpose_banks);
   return program;
 }
 

@@ -79,7 +79,7 @@ void GemmCore::make_semaphores() {
     }
     if (most == 0) continue;
     psum_full_[path] = build_.semaphore();
-    psum_free_[path] = build_.semaphore(2 * most);
+    psum_free_[path] = build_.semaphore((spec_.double_accumulators ? 2 : 1) * most);
     out_full_[path] = build_.semaphore();
     out_free_[path] = build_.semaphore(map_.output_ring);
   }
@@ -177,6 +177,16 @@ void GemmCore::multiply(const SubBlock& sub,
     if (const std::int64_t tiles = tiles_of(sub, path)) add_wait(begin, psum_free_[path], tiles);
   }
   build_.emit(Engine::Tensor, begin);
+  // Without streaming a panel is one buffer: nothing is multiplied before all of it is there.
+  const auto count = static_cast<std::int64_t>(chunks_.size());
+  const bool whole =
+      !spec_.streaming_loads && !prepared() && map_.outer_ring >= count && map_.inner_ring >= count;
+  Instruction panels;
+  if (sub.wait_outer && whole) add_wait(panels, outer_full_, count);
+  if (sub.wait_inner && whole) add_wait(panels, inner_full_, count);
+  if (panels.waits[0].count > 0) build_.emit(Engine::Tensor, panels);
+  const bool wait_outer = sub.wait_outer && !whole;
+  const bool wait_inner = sub.wait_inner && !whole;
   struct Chunk {
     std::int64_t rows;
     bool done;
@@ -190,10 +200,10 @@ void GemmCore::multiply(const SubBlock& sub,
   }
   chunks.back().done = true;
   build_.runs(Engine::Tensor, chunks, [&](const Chunk& c) {
-    if (sub.wait_outer || sub.wait_inner) {
+    if (wait_outer || wait_inner) {
       Instruction wait;
-      if (sub.wait_outer) add_wait(wait, outer_full_);
-      if (sub.wait_inner) add_wait(wait, inner_full_);
+      if (wait_outer) add_wait(wait, outer_full_);
+      if (wait_inner) add_wait(wait, inner_full_);
       build_.emit(Engine::Tensor, wait);
     }
     multiply_chunk(sub, c.rows, c.done, c.groups);

@@ -50,6 +50,7 @@ void GemmCore::stage_scalar(const Row& row) {
       Instruction i = evict(eviction_.scalar[p].op, p == 0 ? Space::Psum : Space::Sbuf, row,
                             pass_width(p, width));
       i.transcendental = eviction_.scalar[p].transcendental;
+      i.first_of_chain = p > 0;
       if (p == 0) add_wait(i, psum_full_[0]);
       if (p + 1 == eviction_.scalar.size()) add_signal(i, mid_full_);
       build_.emit(Engine::Scalar, i);
@@ -65,6 +66,7 @@ void GemmCore::stage_vector(const Row& row) {
       const bool psum = p == 0 && op != Opcode::QuantizeMx;
       Instruction i =
           evict(op, psum ? Space::Psum : Space::Sbuf, row, pass_width(first + p, row.moving[t]));
+      i.first_of_chain = p > 0;
       if (p == 0) {
         add_wait(i, mid_full_ ? mid_full_ : psum_full_[0]);
         if (t == 0) {

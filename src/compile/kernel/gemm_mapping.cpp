@@ -77,6 +77,7 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
       map.sub_moving =
           std::min<std::int64_t>(std::min<std::int64_t>(2, half), ceil_divide(v, costs.tile_max));
       map.sub_stationary = std::min(half / map.sub_moving, ceil_divide(s, kLanes));
+      if (!costs.spec->double_accumulators) map.sub_moving = map.sub_stationary = 1;
       map.transpose_banks =
           costs.transposed() ? banks - 2 * map.sub_moving * map.sub_stationary : 0;
       // Sub-blocks that take less than two issue intervals per row are stored by one transfer.
@@ -98,16 +99,20 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
         for (const bool resident : {true, false}) {
           map.outer_resident = resident;
           const bool outer_streams = one_sub && (!resident || inner <= map.inner_block);
-          for (const int depth : {2, 1}) {
+          for (const int depth : {2, 1, 0}) {
+            if ((depth == 0) == costs.spec->streaming_loads) continue;
             if (depth == 1 && costs.prepared()) continue;  // the next block is prepared meanwhile
             const auto ring = [&](bool streams) {
               if (costs.prepared()) return 2 * chunks;
+              if (depth == 0) return streams ? std::int64_t{1} : chunks;
               if (streams)
                 return std::min<std::int64_t>(2 * chunks, depth == 2 ? 8 : 4) +
                        (chunks == 1 ? 1 : 0);
               return depth == 2 ? 2 * chunks : chunks + std::min<std::int64_t>(chunks, 2);
             };
-            map.raw_ring = costs.prepared() ? std::min<std::int64_t>(kRawRing, 2 * chunks) : 0;
+            map.raw_ring = costs.prepared()
+                               ? std::min<std::int64_t>(depth == 0 ? 1 : kRawRing, 2 * chunks)
+                               : 0;
             map.outer_ring = ring(outer_streams);
             map.inner_ring = ring(one_sub);
             map.sbuf_bytes_per_partition = sbuf_bytes(map, s, v, costs);

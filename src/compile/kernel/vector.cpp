@@ -2,15 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Vector kernels: tiles of [128 x width] stream through SBUF. A slot holds all the buffers of a
-// tile; several slots rotate, so loads, compute and stores of neighbouring tiles overlap.
+// tile; several slots rotate, so loads, compute and stores of neighbouring tiles overlap. Rows that
+// a later pass needs again stay in their slot, or are read again by a loop of their own.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "trn3sim/base/error.hpp"
 
 #include "compile/kernel/kernels.hpp"
 #include "compile/kernel/program_builder.hpp"
-#include "compile/kernel/vector_functions.hpp"
+#include "compile/kernel/program_parts.hpp"
+#include "compile/kernel/vector_loops.hpp"
 #include <fmt/format.h>
 
 namespace trn3sim::compile {
@@ -42,66 +45,28 @@ struct Tile {
   }
 };
 
-// The work of one core.
-struct Share {
-  std::int64_t elems = 0, rd = 0, wr = 0;
-  auto operator<=>(const Share&) const = default;
-};
-
 struct VectorPlan {
   std::int64_t width = 0, slots = kSlots, sbuf = 0;
-  int load_streams = 0, store_streams = 0;
 };
 
-const VectorFunction& function_of(const KernelSpec& spec) {
-  return vector_function(spec.fn, spec.label());
-}
-
-// The passes of the function and of what follows it, with the elements of each.
-struct Work {
-  struct Item {
-    Pass pass;
-    std::int64_t elems;
-    bool follows;
-  };
-  std::vector<Item> passes;
-  [[nodiscard]] std::int64_t count(Engine engine) const {
-    return std::ranges::count_if(passes, [&](const Item& i) { return i.pass.engine == engine; });
-  }
-};
-
-Work work_of(const KernelSpec& spec) {
-  Work work;
-  for (const Pass& pass : function_of(spec).passes)
-    work.passes.push_back({pass, spec.elems, false});
-  for (const Epilogue& e : spec.epilogues) {
-    for (const Pass& pass : vector_function(e.fn, spec.label()).passes)
-      work.passes.push_back({pass, e.elems, true});
-  }
-  return work;
-}
-
-VectorPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
-  const VectorFunction& f = function_of(spec);
+VectorPlan plan_of(const KernelSpec& spec, const Loop& loop, const config::ChipSpec& chip) {
   VectorPlan plan;
-  plan.load_streams = spec.rd > 0 ? std::max(1, f.inputs) : 0;
-  plan.store_streams = spec.wr > 0 ? std::max(1, f.outputs) : 0;
-  const auto per_row = [&](std::int64_t bytes, int streams, std::int64_t width) {
-    return streams == 0
-               ? 0
-               : static_cast<std::int64_t>((Int128(bytes) * width + spec.elems - 1) / spec.elems);
+  plan.slots = spec.streaming_loads ? kSlots : 1;
+  const auto per_row = [&](std::int64_t bytes, std::int64_t width) {
+    return static_cast<std::int64_t>((Int128(bytes) * width + spec.elems - 1) / spec.elems);
   };
   const std::int64_t temporary = std::max(2, base::element_bits(spec.in) / 8);
   const auto slot = [&](std::int64_t width) {
-    return per_row(spec.rd, plan.load_streams, width) +
-           per_row(spec.wr, plan.store_streams, width) + temporary * width;
+    return per_row(total(loop.loads), width) + per_row(total(loop.stores), width) +
+           temporary * width;
   };
   const auto widest = [&](std::int64_t width) {
-    const std::int64_t in =
-        per_row(spec.rd, plan.load_streams, width) / std::max(1, plan.load_streams);
-    const std::int64_t out =
-        per_row(spec.wr, plan.store_streams, width) / std::max(1, plan.store_streams);
-    return std::max({in, out, std::int64_t{1}});
+    std::int64_t row = 1;
+    for (const Streams* streams : {&loop.loads, &loop.stores})
+      if (!streams->empty())
+        row = std::max(
+            row, per_row(total(*streams), width) / static_cast<std::int64_t>(streams->size()));
+    return row;
   };
   // At least four tiles per core if descriptors stay long enough; else as wide as rows and SBUF
   // allow.
@@ -114,12 +79,12 @@ VectorPlan plan_of(const KernelSpec& spec, const config::ChipSpec& chip) {
     width *= 2;
   }
   plan.width = width;
-  plan.sbuf = slot(width) * kSlots;
+  plan.sbuf = slot(width) * plan.slots;
   if (plan.sbuf > usable) {
     throw base::UserError(spec.label(),
                           fmt::format("{} bytes per element do not fit into {} bytes per "
                                       "SBUF partition",
-                                      plan.sbuf / width / kSlots, usable));
+                                      plan.sbuf / width / plan.slots, usable));
   }
   return plan;
 }
@@ -149,24 +114,24 @@ std::int64_t scale_bytes(const KernelSpec& spec) {
 
 class VectorCore {
  public:
-  VectorCore(const KernelSpec& spec, const VectorPlan& plan, models::TileProgram& program,
-             models::CoreProgram& core)
-      : spec_(spec), plan_(plan), function_(work_of(spec)), build_(program, core) {}
+  VectorCore(const KernelSpec& spec, const Loop& loop, const VectorPlan& plan,
+             models::TileProgram& program, models::CoreProgram& core)
+      : spec_(spec), loop_(loop), plan_(plan), function_(loop.work), build_(program, core) {}
 
-  void write(const Share& share) {
+  // `elems`, `loads` and `stores`: of this core.
+  void write(std::int64_t elems, const Streams& loads, const Streams& stores) {
     const std::int64_t per_tile = plan_.width * kLanes;
-    full_ = share.elems / per_tile;
+    full_ = elems / per_tile;
     tiles_[0].width = plan_.width;
-    tiles_[1].width = (share.elems % per_tile + kLanes - 1) / kLanes;
-    const auto fill = [&](std::int64_t bytes, int streams, auto member) {
-      for (int i = 0; i < streams; ++i) {
-        const std::int64_t part = bytes * (i + 1) / streams - bytes * i / streams;
-        const auto divided = divide(part, share.elems, plan_.width, full_);
+    tiles_[1].width = (elems % per_tile + kLanes - 1) / kLanes;
+    const auto fill = [&](const Streams& streams, auto member) {
+      for (const Stream& s : streams) {
+        const auto divided = divide(s.bytes, elems, plan_.width, full_);
         for (std::size_t t = 0; t < 2; ++t) (tiles_[t].*member).push_back(divided[t]);
       }
     };
-    fill(share.rd, plan_.load_streams, &Tile::loads);
-    fill(share.wr, plan_.store_streams, &Tile::stores);
+    fill(loads, &Tile::loads);
+    fill(stores, &Tile::stores);
     make_semaphores();
     for (const Engine engine : {Engine::Sync, Engine::Scalar, Engine::Vector, Engine::Gpsimd}) {
       build_.loop(engine, full_, [&] { tile(engine, tiles_[0]); });
@@ -193,7 +158,7 @@ class VectorCore {
       in_full_[static_cast<std::size_t>(q)] = build_.semaphore();
     for (auto& s : handed_on_) s = build_.semaphore();
     for (int q = 0; q < kStoreQueues; ++q) {
-      if (q < std::max(1, plan_.store_streams)) {
+      if (q < std::max<int>(1, static_cast<int>(loop_.stores.size()))) {
         slot_free_[static_cast<std::size_t>(q)] = build_.semaphore(plan_.slots);
       }
     }
@@ -225,14 +190,14 @@ class VectorCore {
         const auto queue = s % static_cast<std::size_t>(queues);
         DmaTransfer d;
         d.direction = direction;
-        d.operand =
-            static_cast<std::int32_t>(load ? s : static_cast<std::size_t>(plan_.load_streams) + s);
+        d.operand = static_cast<std::int32_t>(load ? s : loop_.loads.size() + s);
         d.rows = static_cast<std::int32_t>(rows.rows);
         d.row_bytes = static_cast<std::int32_t>(rows.row_bytes);
         if (!load) {
           d.scale_bytes = static_cast<std::int32_t>(Int128(rows.rows * rows.row_bytes) *
-                                                    scale_bytes(spec_) / spec_.wr);
+                                                    scale_bytes(spec_) / total(loop_.stores));
         }
+        d.spill = (load ? loop_.loads : loop_.stores)[s].spill;
         d.queue = static_cast<std::int16_t>(load ? queue : queue + kLoadQueues);
         items.push_back({d, queue});
       }
@@ -266,12 +231,13 @@ class VectorCore {
           (spec_.out == base::DType::Mxfp8 || spec_.out == base::DType::Mxfp4)) {
         i.op = Opcode::QuantizeMx;
       }
-      i.dtype = follows ? base::DType::Bf16 : spec_.in;
+      i.dtype = follows && base::element_bits(spec_.in) > 16 ? base::DType::Bf16 : spec_.in;
       i.two_inputs_sbuf = pass.op == Opcode::TensorTensor;
       i.transcendental = pass.transcendental;
       i.rows = kLanes;
       i.elements = static_cast<std::int32_t>(std::max<std::int64_t>(
           1, static_cast<std::int64_t>((Int128(t.width) * elems + spec_.elems - 1) / spec_.elems)));
+      i.first_of_chain = done > 0;  // works on what the pass before made
       if (++done == 1) wait_for_input(engine, t, i);
       if (done == count) {
         if (engine != last_) {
@@ -307,8 +273,9 @@ class VectorCore {
   }
 
   const KernelSpec& spec_;
+  const Loop& loop_;
   const VectorPlan& plan_;
-  const Work function_;
+  const Work& function_;
   CoreBuilder build_;
   std::int64_t full_ = 0;
   std::array<Tile, 2> tiles_;  // full tiles and the last one
@@ -319,35 +286,41 @@ class VectorCore {
   Semaphore out_full_;
 };
 
-}  // namespace
-
-models::TileProgram compile_vector(const KernelSpec& spec, const config::ChipSpec& chip) {
-  const VectorPlan plan = plan_of(spec, chip);
+// The program of one loop over all tiles.
+models::TileProgram compile_loop(const KernelSpec& spec, const Loop& loop,
+                                 const config::ChipSpec& chip) {
+  const VectorPlan plan = plan_of(spec, loop, chip);
   models::TileProgram program;
-  for (int i = 0; i < plan.load_streams; ++i) {
-    program.operands.push_back(
-        {fmt::format("in{}", i),
-         spec.rd * (i + 1) / plan.load_streams - spec.rd * i / plan.load_streams, false});
+  for (const bool load : {true, false}) {
+    int index = 0;
+    for (const Stream& s : load ? loop.loads : loop.stores) {
+      const char* name = s.spill ? "spill" : load ? "in" : "out";
+      program.operands.push_back({fmt::format("{}{}", name, index++), s.bytes, false});
+    }
   }
-  for (int i = 0; i < plan.store_streams; ++i) {
-    program.operands.push_back(
-        {fmt::format("out{}", i),
-         spec.wr * (i + 1) / plan.store_streams - spec.wr * i / plan.store_streams, false});
-  }
-  const auto part = [&](std::int64_t total, std::int64_t core) {
-    return static_cast<std::int64_t>(Int128(total) * (core + 1) / spec.cores -
-                                     Int128(total) * core / spec.cores);
+  const auto part = [&](std::int64_t bytes, std::int64_t core) {
+    return static_cast<std::int64_t>(Int128(bytes) * (core + 1) / spec.cores -
+                                     Int128(bytes) * core / spec.cores);
+  };
+  const auto parts = [&](Streams streams, std::int64_t core) {
+    for (Stream& s : streams) s.bytes = part(s.bytes, core);
+    return streams;
   };
   program.cores.resize(static_cast<std::size_t>(spec.cores));
-  Share previous;
+  struct Share {
+    std::int64_t elems;
+    Streams loads, stores;
+    bool operator==(const Share&) const = default;
+  };
+  std::optional<Share> previous;
   for (std::int64_t c = 0; c < spec.cores; ++c) {
-    const Share share{part(spec.elems, c), part(spec.rd, c), part(spec.wr, c)};
+    const Share share{part(spec.elems, c), parts(loop.loads, c), parts(loop.stores, c)};
     auto& core = program.cores[static_cast<std::size_t>(c)];
-    if (c > 0 && share == previous) {
+    if (previous && share == *previous) {
       core = program.cores[static_cast<std::size_t>(c - 1)];
-    } else if (share.elems > 0 || share.rd > 0 || share.wr > 0) {
-      VectorCore(spec, plan, program, core)
-          .write({std::max<std::int64_t>(1, share.elems), share.rd, share.wr});
+    } else if (share.elems > 0 || total(share.loads) > 0 || total(share.stores) > 0) {
+      VectorCore(spec, loop, plan, program, core)
+          .write(std::max<std::int64_t>(1, share.elems), share.loads, share.stores);
     }
     previous = share;
   }
@@ -355,14 +328,34 @@ models::TileProgram compile_vector(const KernelSpec& spec, const config::ChipSpe
   return program;
 }
 
+}  // namespace
+
+models::TileProgram compile_vector(const KernelSpec& spec, const config::ChipSpec& chip) {
+  const std::vector<Loop> loops = loops_of(spec);
+  if (loops.size() == 1) return compile_loop(spec, loops.front(), chip);
+  ProgramParts parts;
+  for (const Loop& loop : loops) {
+    models::TileProgram program = compile_loop(spec, loop, chip);
+    std::vector<std::string> names;
+    for (const models::Operand& o : program.operands) names.push_back(o.name);
+    parts.append(std::move(program), names);
+  }
+  return parts.take();
+}
+
 std::string describe_vector(const KernelSpec& spec, const config::ChipSpec& chip) {
-  const VectorPlan plan = plan_of(spec, chip);
-  const Work f = work_of(spec);
-  return fmt::format(
-      "{}: tiles of 128 x {}, {} slots; passes ScalarE {}, VectorE {}, GpSimdE {}; SBUF {} of "
-      "{} B per partition; reads {} B, writes {} B",
-      spec.label(), plan.width, plan.slots, f.count(Engine::Scalar), f.count(Engine::Vector),
-      f.count(Engine::Gpsimd), plan.sbuf, chip.sbuf.usable_per_partition.count(), spec.rd, spec.wr);
+  std::string text = spec.label();
+  for (const Loop& loop : loops_of(spec)) {
+    const VectorPlan plan = plan_of(spec, loop, chip);
+    const Work& f = loop.work;
+    text += fmt::format(
+        "{} tiles of 128 x {}, {} slots; passes ScalarE {}, VectorE {}, GpSimdE {}; SBUF {} of "
+        "{} B per partition; reads {} B, writes {} B",
+        text == spec.label() ? ":" : "; then", plan.width, plan.slots, f.count(Engine::Scalar),
+        f.count(Engine::Vector), f.count(Engine::Gpsimd), plan.sbuf,
+        chip.sbuf.usable_per_partition.count(), total(loop.loads), total(loop.stores));
+  }
+  return text;
 }
 
 }  // namespace trn3sim::compile

@@ -30,11 +30,12 @@ constexpr Pass kPoolCombine{Engine::Gpsimd, Opcode::TensorTensor, false};
 
 const std::vector<VectorFunction>& table() {
   static const std::vector<VectorFunction> functions = {
-      // sum of squares, then x * rstd and * weight
-      {"rmsnorm", 1, 1, {kSquareSum, kScale, kScale}},
+      // sum of squares, then x * rstd and * weight, which varies along the row
+      {"rmsnorm", 1, 1, {kSquareSum, kScale, kCombine}},
       // dy*w, its product with x and row sum, then dx = (dyw - x * mean) * rstd
       {"rmsnorm_bwd", 3, 1, {kSquareSum, kScalarScale, kCombine, kCombine, kScale, kCombine}},
-      {"layernorm", 1, 1, {kScalarScale, kStats, kScale}},
+      // statistics, (x - mean) * rstd, then * weight + bias
+      {"layernorm", 1, 1, {kStats, kScalarScale, kCombine, kCombine}},
       {"layernorm_bwd", 3, 1, {kSquareSum, kSquareSum, kCombine, kCombine, kCombine, kScale}},
       // x * cos, rotated x * sin, sum
       {"rope", 1, 1, {kCombine, kCombine, kCombine}},

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/compile/kernel.hpp"
+#include "trn3sim/models/engine_cost.hpp"
 
 #include "support/program_interpreter.hpp"
 #include <gtest/gtest.h>
@@ -98,6 +99,47 @@ TEST(VectorKernel, RopeIsLimitedByVectorE) {
   const KernelSpec spec = vec({"rope", 1, 1}, 33'554'432, base::DType::Bf16);
   const double ideal = 3.0 * 33'554'432 / 2 / 128 / 1.2;
   EXPECT_NEAR(ideal / run(spec).duration_ns, 1.0, 0.05);
+}
+
+// Without memory reuse every pass reads its operands and writes its result: what is not an input or
+// an output of the function is spilled. Softmax: maximum of x; exponentials of x; their scaling.
+TEST(VectorKernel, WithoutReusePassesGoThroughHbm) {
+  for (const Function& f : kFunctions) {
+    for (const std::int64_t elems : {100LL, 4099LL, 5'000'003LL}) {
+      KernelSpec spec = vec(f, elems, base::DType::Bf16);
+      const double reused = run(spec).duration_ns;
+      spec.memory_reuse = false;
+      const auto chip = test::trainium3();
+      const models::TileProgram program = compile_kernel(spec, chip);
+      const test::ProgramRun r = test::ProgramInterpreter(program, chip).run();
+      const models::EventCounts counts = models::program_counts(program, chip);
+      EXPECT_EQ(total(r.loaded) - counts.spill_reload_bytes, spec.rd) << spec.label();
+      EXPECT_EQ(total(r.stored) - counts.spill_save_bytes, spec.wr) << spec.label();
+      if (elems > 1'000'000) {
+        EXPECT_GE(r.duration_ns, 0.99 * reused) << spec.label();
+      }
+      const std::string name = f.name;
+      if (name == "softmax") {
+        EXPECT_EQ(counts.spill_reload_bytes, 2 * elems * 2);
+        EXPECT_EQ(counts.spill_save_bytes, elems * 2);
+      }
+      if (name == "silu_mul_bwd") {  // 2 activations and 5 with two operands; 2 of 7 results stay
+        EXPECT_EQ(counts.spill_reload_bytes, (2 + 5 * 2 - 3) * elems * 2);
+        EXPECT_EQ(counts.spill_save_bytes, (7 - 2) * elems * 2);
+      }
+      if (name == "add" || name == "cast") {
+        EXPECT_EQ(counts.spill_reload_bytes, 0);
+      }
+    }
+  }
+}
+
+// With one slot a tile's loads wait for the stores of the one before.
+TEST(VectorKernel, WithoutStreamingLoadsNothingOverlaps) {
+  KernelSpec spec = vec({"add", 2, 1}, 33'554'432, base::DType::Bf16);
+  const double streaming = run(spec).duration_ns;
+  spec.streaming_loads = false;
+  EXPECT_GT(run(spec).duration_ns, 1.5 * streaming);
 }
 
 TEST(VectorKernel, UnknownFunctionHasASuggestion) {

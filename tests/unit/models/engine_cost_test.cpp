@@ -74,6 +74,7 @@ TEST_F(EngineCost, VectorTwoOperandModes) {
   EXPECT_EQ(tt(DType::Fp32, false), 512) << "one in SBUF, one in PSUM: N";
   EXPECT_EQ(vector(Opcode::TensorReduce, 512, DType::Bf16), 256);
   EXPECT_EQ(vector(Opcode::TensorReduce, 512, DType::Fp32), 512);
+  EXPECT_EQ(vector(Opcode::ScalarTensorTensor, 512, DType::Fp32, Space::Psum), 1024) << "2N";
   EXPECT_EQ(vector(Opcode::Reciprocal, 512, DType::Fp32), 8 * 512);
   EXPECT_EQ(vector(Opcode::BnStats, 512, DType::Fp32), 512);
   EXPECT_EQ(vector(Opcode::Select, 512, DType::Bf16), 512);

@@ -146,6 +146,10 @@ TEST(ProfileKey, ChangesWithEveryFieldOfTheKernel) {
       [](Spec& s) { s.b_weight = false; },
       [](Spec& s) { s.flash = false; },
       [](Spec& s) { s.fast_exponential = false; },
+      [](Spec& s) { s.memory_reuse = false; },
+      [](Spec& s) { s.fusion = false; },
+      [](Spec& s) { s.double_accumulators = false; },
+      [](Spec& s) { s.streaming_loads = false; },
       [](Spec& s) { s.cores = 2; },
       [](Spec& s) {
         s.epilogues = {{"add", 1}};

@@ -31,6 +31,8 @@ inline stats::Results sample_results() {
   r.hbm_read_bytes = 600;
   r.hbm_write_bytes = 200;
   r.hbm_scale_bytes = 20;
+  r.spill_save_bytes = 7;
+  r.spill_reload_bytes = 9;
   r.hbm_peak_rate = 1600;
   r.dma_bytes = 900;
   r.peak_memory_bytes = 12'000'000'000;
