@@ -67,11 +67,14 @@ base::Time least_end(const CollectiveProgram& p, const GroupPlan& group,
   for (std::size_t i = 0; i < p.used; ++i) {
     const ProgramPart& part = p.parts[i];
     const base::Time hop = fastest_hop(part, group, graph, message);
+    // The last message of a ring starts no step, so in a burst it may be there before the others.
+    const bool burst = part.ring >= 0 && !part.pipelined;
+    const base::Time between = burst ? chip.dma.completion : step_delay(chip);
     for (std::size_t m = 0; m < starts.size(); ++m) {
       const std::int64_t hops = dependent_hops(p, part, group, m, me);
       if (starts[m] == kNotStarted || hops < 0) continue;
       base::Time least = start_delay(p, chip);
-      if (hops > 0) least += hop * hops + step_delay(chip) * (hops - 1) + chip.dma.completion;
+      if (hops > 0) least += hop * hops + between * (hops - 1) + chip.dma.completion;
       end = std::max(end, starts[m] + least);
     }
   }

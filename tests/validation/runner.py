@@ -33,11 +33,13 @@ def summary(config, trace, *sets):
     return json.loads(run("--config", config, "--trace", trace, "--format", "json", *options).stdout)
 
 
-def results(config, trace, *sets, flags=()):
-    """results.json of one run that measures its kernels itself: (text, dict)."""
+def results(config, trace, *sets, flags=(), cached=False):
+    """results.json of one run that measures its kernels itself, unless `cached`: (text, dict)."""
     options = [o for s in sets for o in ("--set", s)]
+    if not cached:
+        options.append("--no-cache")
     with tempfile.TemporaryDirectory() as out:
-        run("--config", config, "--trace", trace, "--out", out, "--quiet", "--no-cache", *options, *flags)
+        run("--config", config, "--trace", trace, "--out", out, "--quiet", *options, *flags)
         text = (pathlib.Path(out) / "results.json").read_text()
     return text, json.loads(text)
 

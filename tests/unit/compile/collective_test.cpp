@@ -388,7 +388,7 @@ TEST(Times, TheLeastIsNoMoreThanTheExpected) {
     }
 }
 
-// When the last of four members starts 1 s late: the dependent steps after it, of 1 + 10 each.
+// When the last of four members starts 1 s late: the dependent steps after it.
 class LateMember : public testing::Test {
  protected:
   LateMember() {
@@ -425,17 +425,17 @@ class LateMember : public testing::Test {
 };
 
 TEST_F(LateMember, ARingDelaysTheNextOnesByTheirDistance) {
-  // Start 6, d hops of 1, 10 between them, 4 at the end. What the late one waits for is there.
-  const std::vector<std::int64_t> expected = {6, 6 + 1 + 4, 6 + 2 + 10 + 4, 6 + 3 + 20 + 4};
+  // Start 6, d hops of 1, each 4 until it counts. What the late one waits for is there; it sends
+  // all its messages in a burst.
+  const std::vector<std::int64_t> expected = {6, 6 + 1 + 4, 6 + 2 + 8, 6 + 3 + 12};
   EXPECT_EQ(after(CollectiveKind::AllGather, 1, 4), expected);
   EXPECT_EQ(after(CollectiveKind::ReduceScatter, 4, 1), expected);
 }
 
 TEST_F(LateMember, AnAllReduceComesBackToIt) {
   // Six messages: those that started at the late one come by again after four.
-  EXPECT_EQ(
-      after(CollectiveKind::AllReduce, 4, 4),
-      (std::vector<std::int64_t>{6 + 4 + 30 + 4, 6 + 5 + 40 + 4, 6 + 6 + 50 + 4, 6 + 3 + 20 + 4}));
+  EXPECT_EQ(after(CollectiveKind::AllReduce, 4, 4),
+            (std::vector<std::int64_t>{6 + 4 * 5, 6 + 5 * 5, 6 + 6 * 5, 6 + 3 * 5}));
 }
 
 TEST_F(LateMember, ARootDelaysAllAndNobodyDelaysTheRoot) {
