@@ -25,10 +25,10 @@ class Load {
     for (LinkId id : route) ++messages_[static_cast<std::size_t>(id)];
     exchange_.latency = std::max(exchange_.latency, graph_.latency(route));
   }
-  // The messages of one member: the links by which they leave at once.
-  void add_exits(const std::set<LinkId>& links, bool local) {
-    exchange_.exits =
-        std::max(exchange_.exits, static_cast<std::int64_t>(links.size()) + (local ? 1 : 0));
+  // The messages of one member: the links by which they leave at once. (Approximation: a copy on
+  // its own stack takes nothing from them.)
+  void add_exits(const std::set<LinkId>& links) {
+    exchange_.exits = std::max(exchange_.exits, static_cast<std::int64_t>(links.size()));
   }
   // Least bandwidth per message on the way if one more took it.
   [[nodiscard]] base::Rate left(const Route& route) const {
@@ -63,15 +63,11 @@ class Load {
   Exchange exchange_;
 };
 
-// Distinct first or last links of the routes of one member.
-std::set<LinkId> ends(const std::vector<const Route*>& routes, bool first, bool& local) {
+// Distinct first links of the routes of one member.
+std::set<LinkId> first_links(const std::vector<const Route*>& routes) {
   std::set<LinkId> links;
-  for (const Route* route : routes) {
-    if (route->empty())
-      local = true;
-    else
-      links.insert(first ? route->front() : route->back());
-  }
+  for (const Route* route : routes)
+    if (!route->empty()) links.insert(route->front());
   return links;
 }
 
@@ -151,9 +147,7 @@ Exchange measure_rings(const std::vector<std::vector<Ring>>& rings, const topolo
       std::vector<const Route*> mine;
       for (const Ring& ring : group)
         mine.push_back(&ring.hops[static_cast<std::size_t>(ring.place[p])]);
-      bool local = false;
-      const std::set<LinkId> links = ends(mine, true, local);
-      load.add_exits(links, local);
+      load.add_exits(first_links(mine));
     }
   }
   base::Rate least(0);
@@ -186,9 +180,7 @@ void embed_pairs(GroupSet& set, const Embedding& embedding) {
       for (std::size_t to = 0; to < n; ++to)
         if (to != from) mine.push_back(&group.pair_routes[from * n + to]);
       group.pairs.carried.push_back(carried(mine, graph));
-      bool local = false;
-      const std::set<LinkId> links = ends(mine, true, local);
-      load.add_exits(links, local);
+      load.add_exits(first_links(mine));
     }
   }
   base::Rate least(0);
