@@ -3,7 +3,6 @@
 #include "app/cli.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <array>
 #include <charconv>
 

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "collective_choice.hpp"
-#include "precision.hpp"
 #include "trn3sim/base/text.hpp"
 
+#include "collective_choice.hpp"
 #include "handover.hpp"
 #include "precision.hpp"
 #include <fmt/format.h>

@@ -38,7 +38,8 @@ DmaGroup::DmaGroup(const config::ChipSpec& chip)
       sets_(2 * queues_ <= kMostQueues ? 2 : 1),
       foreign_queues_(std::clamp(kMostQueues - sets_ * queues_, 0, kForeignRings)) {
   const std::int64_t engines = chip.dma.engines * chip.cores_per_stack();
-  for (std::int64_t e = 0; e < engines; ++e) engines_.emplace_back(chip.dma, (sets_ - 1) * queues_ + foreign_queues_);
+  for (std::int64_t e = 0; e < engines; ++e)
+    engines_.emplace_back(chip.dma, (sets_ - 1) * queues_ + foreign_queues_);
   next_.assign((engines_.size() + kLanes - 1) / kLanes * kLanes, base::kTimeMax);
 }
 

@@ -133,9 +133,8 @@ void ShareModel::settle(base::Time now) {
 
 void ShareModel::grant(Entry& e, base::Rate rate) {
   if (e.profile != nullptr && rate != e.grant)
-    e.full = rate == e.demand
-                 ? e.profile->duration
-                 : e.profile->at(scaled(rate, kUnitWeight, e.claim.weights.stack));
+    e.full = rate == e.demand ? e.profile->duration
+                              : e.profile->at(scaled(rate, kUnitWeight, e.claim.weights.stack));
   e.grant = rate;
 }
 

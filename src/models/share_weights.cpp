@@ -28,7 +28,8 @@ base::Time shared_time(const KernelProfile& profile, base::Rate capacity, base::
                        ByteWeights weights) {
   ShareModel share(capacity, engines);
   for (std::int64_t i = 0; i < profile.copies; ++i)
-    share.add_kernel(base::Time(0), profile, base::Time(0), {static_cast<std::int32_t>(i), weights});
+    share.add_kernel(base::Time(0), profile, base::Time(0),
+                     {static_cast<std::int32_t>(i), weights});
   return share.next_end();
 }
 
@@ -91,8 +92,8 @@ ByteWeights ShareWeights::of_flow(std::int64_t touches) const {
 
 std::int64_t ShareWeights::of_stack(std::int64_t writes, std::int64_t whole) const {
   // Share of writes in 1/1024 of a step, then between the two steps around it.
-  const auto share = static_cast<std::int64_t>(Int128(writes) * static_cast<std::int64_t>(kSteps) *
-                                               1024 / whole);
+  const auto share =
+      static_cast<std::int64_t>(Int128(writes) * static_cast<std::int64_t>(kSteps) * 1024 / whole);
   const std::size_t step = std::min(static_cast<std::size_t>(share / 1024), kSteps - 1);
   const std::int64_t part = share - static_cast<std::int64_t>(step) * 1024;
   return hbm_[step] + (hbm_[step + 1] - hbm_[step]) * part / 1024;

@@ -13,7 +13,8 @@ void KernelPlayer::play(const KernelWork& work, base::Time hidden) {
     base::Time done = hidden;
     if (ahead_ != nullptr) {
       constexpr std::int64_t kWhole = models::ShareModel::kWholeKernel;
-      const std::int64_t share = loads_[i].running ? shares_[i]->withdraw(loads_[i].handle) : kWhole;
+      const std::int64_t share =
+          loads_[i].running ? shares_[i]->withdraw(loads_[i].handle) : kWhole;
       done += base::Time(
           static_cast<std::int64_t>(Int128(ahead_->ahead.saves.count()) * share / kWhole));
       loads_[i].running = false;
@@ -28,10 +29,9 @@ void KernelPlayer::prefetch(const KernelWork& next, models::Ahead ahead) {
   if (ahead != models::Ahead::Weights || next.loads == nullptr) return;
   ahead_ = next.profile;
   for (std::size_t i = 0; i < shares_.size(); ++i) {
-    loads_[i].handle = next.deferred
-                           ? shares_[i]->start_deferred(*next.loads, group_, loads_[i])
-                           : shares_[i]->start_kernel(*next.loads, base::Time(0), {group_, {}},
-                                                      loads_[i]);
+    loads_[i].handle = next.deferred ? shares_[i]->start_deferred(*next.loads, group_, loads_[i])
+                                     : shares_[i]->start_kernel(*next.loads, base::Time(0),
+                                                                {group_, {}}, loads_[i]);
     loads_[i].running = true;
   }
 }

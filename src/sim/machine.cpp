@@ -122,7 +122,8 @@ void Machine::make_shares(const std::vector<std::size_t>& order) {
       continue;
     }
     const std::string name = fmt::format("chip{}_stack{}_share", index / stacks, index % stacks);
-    shares_[i] = std::make_unique<modules::HbmShare>(name.c_str(), stack_capacity_, group_engines(), state_.context);
+    shares_[i] = std::make_unique<modules::HbmShare>(name.c_str(), stack_capacity_, group_engines(),
+                                                     state_.context);
   }
 }
 
@@ -186,7 +187,9 @@ void Machine::make_stack_units(std::size_t r) {
   if (detailed == nullptr) {
     std::vector<modules::HbmShare*> shares;
     for (std::int64_t s = 0; s < place.stacks; ++s)
-      shares.push_back(shares_[static_cast<std::size_t>(place.chip * chip.stacks + place.first_stack + s)].get());
+      shares.push_back(
+          shares_[static_cast<std::size_t>(place.chip * chip.stacks + place.first_stack + s)]
+              .get());
     port.share = shares.front();
     players_[r] = std::make_unique<modules::KernelPlayer>(
         name.c_str(), shares, static_cast<std::int32_t>(port.first_core), *runners_[r]);
@@ -196,8 +199,8 @@ void Machine::make_stack_units(std::size_t r) {
   for (std::int64_t s = 0; s < place.stacks; ++s)
     stacks.push_back(&detailed->stack(static_cast<std::size_t>(place.first_stack + s)));
   port.traffic = stacks.front();
-  players_[r] = std::make_unique<modules::DetailedPlayer>(name.c_str(), stacks, port.first_core, place.cores,
-                                                          state_.context, *runners_[r]);
+  players_[r] = std::make_unique<modules::DetailedPlayer>(
+      name.c_str(), stacks, port.first_core, place.cores, state_.context, *runners_[r]);
 }
 
 void Machine::make_ranks(const std::vector<std::size_t>& order) {
@@ -241,7 +244,8 @@ void Machine::prepare_weights() {
   state_.weights.clear();
   state_.loads.clear();
   for (std::size_t i = 0; i < state_.profiles.size(); ++i) {
-    const base::Rate engines(chip.dma.plateau_rate.count() * chip.dma.engines * state_.plan->kernels[i].cores);
+    const base::Rate engines(chip.dma.plateau_rate.count() * chip.dma.engines *
+                             state_.plan->kernels[i].cores);
     state_.weights.push_back(weights.of(state_.profiles[i], engines));
     state_.loads.push_back(models::ahead_profile(state_.profiles[i].ahead));
   }

@@ -4,8 +4,9 @@
 // What a kernel's bytes cost on a stack, relative to its nominal capacity. Two mechanisms, of which
 // the dearer counts: short rows and accumulation take the DMA engines longer, which the bench
 // measured; and writes between reads cost the HBM turnarounds, which a table over the share of
-// writes gives, measured with the DMA engines and the stack in detail. Where the bench has run copies
-// of the kernel side by side, its weight is the one with which such copies take as long on a share.
+// writes gives, measured with the DMA engines and the stack in detail. Where the bench has run
+// copies of the kernel side by side, its weight is the one with which such copies take as long on a
+// share.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ namespace trn3sim::models {
 
 inline constexpr std::int64_t kUnitWeight = 1024;
 
-// What a byte of a kernel costs, in 1/kUnitWeight: of the stack, and of the DMA engines of its cores.
+// What a byte of a kernel costs, in 1/kUnitWeight: of the stack, and of the DMA engines of its
+// cores.
 struct ByteWeights {
   std::int64_t stack = kUnitWeight, engines = kUnitWeight;
 };

@@ -3,9 +3,9 @@
 //
 // The CC-cores of one rank: they run collective programs step by step, one at a time per stream.
 // Each step is a DMA transfer over a route; a message costs the HBM stacks of both ends and, where
-// it is reduced, the local operand. While a collective runs it holds a flow on its stack's share; on
-// a detailed chip each message's bytes are traffic of the stack instead. Not modelled: descriptor
-// ring setup beyond start_overhead.
+// it is reduced, the local operand. While a collective runs it holds a flow on its stack's share;
+// on a detailed chip each message's bytes are traffic of the stack instead. Not modelled:
+// descriptor ring setup beyond start_overhead.
 #pragma once
 
 #include <array>
@@ -46,11 +46,11 @@ struct CcNetwork {
   const topology::Graph* graph = nullptr;
   const Context* context = nullptr;
   Fabric* fabric = nullptr;
-  std::vector<CcCore*> cores;          // by rank
-  std::vector<StackPort> ports;        // by rank
-  TransferJoin* join = nullptr;        // of messages with a detailed end
+  std::vector<CcCore*> cores;                       // by rank
+  std::vector<StackPort> ports;                     // by rank
+  TransferJoin* join = nullptr;                     // of messages with a detailed end
   std::array<models::ByteWeights, 4> flow_weights;  // by touches of HBM per byte
-  std::vector<topology::Route> local;  // by rank: copies inside its own stack
+  std::vector<topology::Route> local;               // by rank: copies inside its own stack
 };
 
 struct CollectiveJob {

@@ -23,15 +23,15 @@ struct KernelWork {
   const models::KernelProfile* loads = nullptr;  // ahead; nullptr: none worth it
   bool deferred = false;                         // the loads wait for other traffic
   const models::TileProgram* program =
-      nullptr;  // kept on detailed chips only; nullptr: opaque work
+      nullptr;                  // kept on detailed chips only; nullptr: opaque work
   models::ByteWeights weights;  // on a stack's share
 };
 
 class ComputeUnit {
  public:
   virtual ~ComputeUnit() = default;
-  // Starts a kernel now. `hidden` of it has been done in the shadow of its predecessor, besides what
-  // prefetch() brought.
+  // Starts a kernel now. `hidden` of it has been done in the shadow of its predecessor, besides
+  // what prefetch() brought.
   virtual void play(const KernelWork& work, base::Time hidden) = 0;
   // Begins loads of `next`, which is played after the kernel that has just started.
   virtual void prefetch(const KernelWork& next, models::Ahead ahead) = 0;
