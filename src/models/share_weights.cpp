@@ -35,7 +35,8 @@ base::Time shared_time(const KernelProfile& profile, base::Rate capacity, base::
 
 }  // namespace
 
-base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t writes, std::int64_t whole) {
+base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t cores, std::int64_t writes,
+                      std::int64_t whole) {
   constexpr std::int64_t kTotal = 16 << 20;
   constexpr std::int64_t kPieces = 2;  // of each direction, side by side
   Stack stack(chip);
@@ -43,13 +44,13 @@ base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t writes, std::in
   group.reset();
   // Both directions are paced to finish together, by more than the engines can do.
   const std::int64_t limit =
-      chip.dma.bus_rate.count() * chip.dma.engines * chip.cores_per_stack() / kPieces;
+      chip.dma.bus_rate.count() * chip.dma.engines * cores / kPieces;
   for (std::int32_t i = 0; i < 2 * kPieces; ++i) {
     ForeignTransfer t;
     t.write = i >= kPieces;
     const std::int64_t share = t.write ? writes : whole - writes;
     if (share == 0) continue;
-    t.cores = static_cast<std::int32_t>(chip.cores_per_stack());
+    t.cores = static_cast<std::int32_t>(cores);
     t.queue = i;
     t.address = chip.hbm.capacity.count() / (2 * kPieces) / chip.dma.packet.count() *
                 chip.dma.packet.count() * i;
@@ -68,9 +69,11 @@ base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t writes, std::in
 }
 
 ShareWeights::ShareWeights(const config::ChipSpec& chip, base::Rate capacity)
-    : capacity_(capacity) {
+    : capacity_(capacity),
+      engines_(chip.dma.plateau_rate.count() * chip.dma.engines),
+      chip_(&chip) {
   for (std::size_t i = 0; i <= kSteps; ++i) {
-    const base::Rate rate = mixed_rate(chip, static_cast<std::int64_t>(i), kSteps);
+    const base::Rate rate = mixed_rate(chip, chip.cores_per_stack(), static_cast<std::int64_t>(i), kSteps);
     hbm_[i] = std::max<std::int64_t>(kUnitWeight, kUnitWeight * capacity.count() / rate.count());
   }
 }
@@ -87,7 +90,9 @@ ByteWeights ShareWeights::of(const KernelProfile& profile, base::Rate engines) c
 }
 
 ByteWeights ShareWeights::of_flow(std::int64_t touches) const {
-  return {of_stack(1, touches), kUnitWeight};
+  const std::int64_t engines =
+      kUnitWeight * engines_.count() / mixed_rate(*chip_, 1, 1, touches).count();
+  return {of_stack(1, touches), std::max(kUnitWeight, engines)};
 }
 
 std::int64_t ShareWeights::of_stack(std::int64_t writes, std::int64_t whole) const {

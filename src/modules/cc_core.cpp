@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::int32_t kPointToPoint = -1;  // Message::set of send and recv ops
 constexpr std::uint64_t kStreams = 64;      // messages of one rank order by set within this
-// Traffic of a message's ends: kinds of one group set have queues of their own.
+// Traffic of a message's ends: kinds of one group set have queues of their own; messages that leave
+// at once take turns with them.
 constexpr std::int32_t kDeparture = 0, kArrival = 1, kOperand = 2, kKinds = 3;
 
 }  // namespace
@@ -106,6 +107,7 @@ void CcCore::send_step(const Active& a, std::int32_t set, std::size_t part, std:
   m.from = rank_;
   m.part = static_cast<std::int32_t>(part);
   m.index = static_cast<std::int32_t>(index);
+  m.ring = p.at_once ? m.index : 0;
   counts_.sent_bytes += p.bytes.count();
   counts_.hbm_read_bytes += compile::send_hbm_bytes(p);
   counts_.dma_bytes += p.bytes.count();
@@ -119,7 +121,7 @@ EndTraffic CcCore::end_traffic(const Message& m, std::int64_t rank, std::int32_t
   end.traffic.first_core = static_cast<std::int32_t>(at.first_core);
   end.traffic.cores =
       static_cast<std::int32_t>(network_.plan->places[static_cast<std::size_t>(rank)].cores);
-  end.traffic.queue = kKinds * (m.set + 1) + kind;
+  end.traffic.queue = kKinds * (m.set + 1 + m.ring) + kind;
   end.traffic.bytes = m.bytes;
   end.traffic.write = kind == kArrival;
   base::Rate slowest = m.cap;

@@ -25,9 +25,10 @@ struct ByteWeights {
   std::int64_t stack = kUnitWeight, engines = kUnitWeight;
 };
 
-// Rate at which all DMA engines of a stack's cores move long reads and writes side by side, of
+// Rate at which the DMA engines of `cores` of a stack move long reads and writes side by side, of
 // which the share `writes` / `whole` writes.
-base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t writes, std::int64_t whole);
+base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t cores, std::int64_t writes,
+                      std::int64_t whole);
 
 class ShareWeights {
  public:
@@ -47,6 +48,8 @@ class ShareWeights {
 
   static constexpr std::size_t kSteps = 4;
   base::Rate capacity_;
+  base::Rate engines_;  // of one core, full packets
+  const config::ChipSpec* chip_;
   std::array<std::int64_t, kSteps + 1> hbm_{};  // weight by share of writes in quarters
 };
 

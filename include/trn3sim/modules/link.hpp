@@ -48,6 +48,7 @@ struct Message {
   MessageSink* sink = nullptr;
   std::int32_t set = 0;       // for the receiver: group set (or -1 point to point), ...
   std::int32_t index = 0;     // of the part's messages, in the order they are sent
+  std::int32_t ring = 0;      // of the DMA engines at its ends
   std::int64_t sequence = 0;  // ... collective of that set, or tag
   std::int64_t from = 0;      // sending rank
   std::int32_t queue = 0;     // of the sender, for its completion

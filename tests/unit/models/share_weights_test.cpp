@@ -44,8 +44,8 @@ TEST_F(ShareWeightsTest, PacketsThatTakeTheEnginesTwiceAsLongWeighTwice) {
 }
 
 TEST_F(ShareWeightsTest, WritesBetweenReadsCostTurnarounds) {
-  const Rate half = mixed_rate(chip, 1, 2);
-  ASSERT_LT(half, mixed_rate(chip, 0, 1)) << "turnarounds must cost something";
+  const Rate half = mixed_rate(chip, chip.cores_per_stack(), 1, 2);
+  ASSERT_LT(half, mixed_rate(chip, chip.cores_per_stack(), 0, 1)) << "turnarounds must cost something";
   const double expected = static_cast<double>(capacity.count()) / static_cast<double>(half.count());
   EXPECT_NEAR(static_cast<double>(weights.of(moving(1 << 20, 1 << 20, 1), engines).stack),
               expected * kUnitWeight, 2);
