@@ -107,7 +107,7 @@ void CcCore::send_step(const Active& a, std::int32_t set, std::size_t part, std:
   m.from = rank_;
   m.part = static_cast<std::int32_t>(part);
   m.index = static_cast<std::int32_t>(index);
-  m.ring = p.at_once ? m.index : 0;
+  m.ring = p.at_once || p.pipelined ? m.index : 0;
   counts_.sent_bytes += p.bytes.count();
   counts_.hbm_read_bytes += compile::send_hbm_bytes(p);
   counts_.dma_bytes += p.bytes.count();

@@ -255,6 +255,9 @@ void Collector::transfers() {
 void Collector::bounds() {
   std::map<std::pair<std::int64_t, std::int64_t>, Int128> stack_bytes;
   const base::Rate stack_peak(chip.hbm.bandwidth.count() / chip.stacks);
+  // Writes that the controllers of a stack hold count as done.
+  const Int128 held = Int128(chip.hbm.queue_depth) * chip.hbm.channels * chip.hbm.pseudo_channels *
+                      chip.hbm.burst.count();
   for (std::size_t r = 0; r < machine.ranks().size(); ++r) {
     const RankStats& s = machine.ranks()[r]->stats();
     const compile::RankPlace& place = state.plan->places[r];
@@ -276,7 +279,8 @@ void Collector::bounds() {
     Int128& on_stack = stack_bytes[{place.chip, place.first_stack}];
     on_stack += hbm;
     const auto time = static_cast<std::int64_t>(
-        base::ceil_div(on_stack * base::kFemtosPerSecond, stack_peak.count()));
+        base::ceil_div(std::max<Int128>(on_stack - held, 0) * base::kFemtosPerSecond,
+                       stack_peak.count()));
     out.bounds.hbm_fs = std::max(out.bounds.hbm_fs, time);
     out.bounds.critical_path_fs = std::max(out.bounds.critical_path_fs,
                                            machine.ranks()[r]->sequencer().longest_chain().count());

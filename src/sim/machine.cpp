@@ -64,8 +64,8 @@ void Machine::prepare_tables() {
     state_.chains.emplace_back(set.groups.size());
 }
 
-// Work without a shape: the larger of FLOP at the format's peak, bytes at the stack's capacity, and
-// the given time.
+// Work without a shape: the larger of FLOP at the format's peak, bytes at what the rank's DMA engines
+// and the stack move after the start of a transfer, and the given time.
 void Machine::prepare_opaque() {
   const config::ChipSpec& chip = state_.run->system.chip;
   const compile::RankPlace& place = state_.plan->places.front();
@@ -86,8 +86,11 @@ void Machine::prepare_opaque() {
       p.tensor_ideal = p.compute_active;
       p.engine_busy[static_cast<std::size_t>(models::Engine::Tensor)] = p.compute_active;
       const base::Bytes bytes((o->bytes + place.stacks - 1) / place.stacks);
-      const base::Time memory = base::transfer_time(bytes, stack_capacity_);
-      p.dma_busy = memory;
+      const base::Rate engines(chip.dma.plateau_rate.count() * chip.dma.engines *
+                               std::min(place.cores, chip.cores_per_stack()));
+      p.dma_busy = base::transfer_time(bytes, std::min(stack_capacity_, engines));
+      p.lead_in = bytes.count() > 0 ? chip.dma.start_latency : base::Time(0);
+      const base::Time memory = p.lead_in + p.dma_busy;
       p.duration = std::max({p.compute_active, memory, base::nanoseconds(o->ns), base::Time(1)});
       p.counts.hbm_read_bytes = p.counts.dma_bytes = bytes.count();
       p.counts.macs[static_cast<std::size_t>(t)] = o->flop / 2 / place.stacks;

@@ -104,6 +104,7 @@ std::int32_t Sequencer::make_frame(std::int32_t block, std::int32_t parent, std:
   f.serial = next_serial_++;
   f.loop = path_of(parent, parent_op);
   f.used = true;
+  ++live_frames_;
   waits.assign(info.dependencies.begin(), info.dependencies.end());
   chain.assign(info.dependencies.size(), base::Time(0));
   done.assign(info.dependencies.size(), false);
@@ -299,7 +300,7 @@ void Sequencer::release_if_over(std::int32_t id) {
   Frame& f = frames_[static_cast<std::size_t>(id)];
   if (!f.used || !f.fetched || f.ops_left > 0 || !f.outs_done) return;
   f.used = false;
-  if (f.parent < 0) finished_ = true;
+  --live_frames_;
   free_frames_.push_back(id);
 }
 

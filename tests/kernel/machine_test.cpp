@@ -200,6 +200,33 @@ TEST_F(MachineTest, WithoutPrefetchKernelsFollowOneAnother) {
   EXPECT_EQ(r.step_fs, 2 * r.kernels.at(0).alone_fs);
 }
 
+// A block is complete when its `out` is; the step when everything is.
+TEST_F(MachineTest, AStepEndsWithItsLastOpWhateverBlocksWaitFor) {
+  const auto r = run(
+      R"({"op":"block","id":"b"})"
+      "\n"
+      R"({"op":"delay","id":"x","ns":1000})"
+      "\n"
+      R"({"op":"gemm","id":"g","m":1024,"n":1024,"k":1024})"
+      "\n"
+      R"({"op":"end","out":["x"]})"
+      "\n"
+      R"({"op":"call","id":"c","block":"b"})"
+      "\n");
+  EXPECT_EQ(r.step_fs, r.kernels.at(0).alone_fs);
+}
+
+// A transfer starts, then the engines of the rank's two cores move its bytes.
+TEST_F(MachineTest, OpaqueBytesTakeTheEnginesOfTheirRank) {
+  const auto r = run(R"({"op":"opaque","id":"o","bytes":52800000})"
+                     "\n");
+  const config::DmaSpec& dma = spec.system.chip.dma;
+  EXPECT_EQ(r.step_fs,
+            (dma.start_latency + base::transfer_time(base::Bytes(52800000),
+                                                     base::Rate(dma.plateau_rate.count() * 32)))
+                .count());
+}
+
 // Chunks of the all-gather and of the reduce-scatter run beside pieces of the product.
 TEST_F(MachineTest, CollectivesOverlapTheirProduct) {
   const auto r = run(

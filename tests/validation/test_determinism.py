@@ -55,6 +55,18 @@ class DeterminismTest(unittest.TestCase):
                  coll("c2", "all_reduce", "a", 8388608, ["c1"]), {"op": "end"},
                  {"op": "repeat", "id": "r", "block": "x", "times": 12, "deps": ["^"]},
                  coll("c3", "all_to_all", "a", 65536), coll("c4", "broadcast", "b", 4)]
+        self.check_skip(lines)
+
+    def test_what_no_iteration_waits_for(self):
+        """The longest dependency chain ends beside the one from iteration to iteration."""
+        header = {"trace": "trn3sim", "v": 1, "rank_unit": "chip", "mesh": [["dp", 1]]}
+        self.check_skip([header, {"op": "block", "id": "b"},
+                         {"op": "vec", "id": "z", "fn": "zero", "elems": 4096},
+                         {"op": "attn", "id": "t", "deps": ["z"], "heads": 8, "sq": 1, "skv": 256, "d": 64},
+                         {"op": "vec", "id": "c", "deps": ["z"], "fn": "cross_entropy", "elems": 131072},
+                         {"op": "end", "out": ["c"]}, {"op": "repeat", "id": "r", "block": "b", "times": 20}])
+
+    def check_skip(self, lines):
         with tempfile.TemporaryDirectory() as folder:
             trace = pathlib.Path(folder) / "t.trace"
             trace.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -81,7 +81,8 @@ class Sequencer {
   void start();
   // The op is done: frees its queue, releases its successors and issues what can start.
   void complete(std::int32_t queue, const Ticket& ticket);
-  [[nodiscard]] bool finished() const { return finished_; }
+  // All is done, also what no `out` waits for.
+  [[nodiscard]] bool finished() const { return live_frames_ == 0; }
   // The op that will start next on `queue`, if it has been fetched.
   [[nodiscard]] const Ticket* next(std::int32_t queue) const {
     const Queue& q = queues_[static_cast<std::size_t>(queue)];
@@ -106,12 +107,10 @@ class Sequencer {
   [[nodiscard]] bool inside(const Ticket& ticket, std::uint64_t loop) const;
   // Number of a ticket's frame that does not depend on storage, for fingerprints.
   [[nodiscard]] std::int64_t stable_frame(const Ticket& ticket) const;
+  // The longest chain is none: chains of the iterations after a skip are longer than those in it.
   template <class F>
   void visit_counters(F&& f) {
     f(completed_ops_);
-    std::int64_t longest = longest_chain_.count();
-    f(longest);
-    longest_chain_ = base::Time(longest);
   }
   // Iterations of the loops around an op that is not done, outermost first: "3/12"; "" outside loops.
   [[nodiscard]] std::string iterations(const Ticket& ticket) const;
@@ -174,7 +173,7 @@ class Sequencer {
   std::uint64_t next_serial_ = 1;
   std::int64_t completed_ops_ = 0;
   base::Time longest_chain_;
-  bool finished_ = false;
+  std::int64_t live_frames_ = 0;
   bool draining_ = false;
 };
 

@@ -182,10 +182,11 @@ models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpe
                     program.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count(),
                     program.psum_banks, chip.psum.banks));
   }
-  for (const models::CoreProgram& core : program.cores) {
-    TRN3SIM_CHECK(static_cast<std::int64_t>(core.semaphores.size()) <= chip.sync.semaphores,
-                  "more semaphores than the core has");
-  }
+  for (const models::CoreProgram& core : program.cores)
+    if (static_cast<std::int64_t>(core.semaphores.size()) > chip.sync.semaphores)
+      throw base::UserError(spec.label(),
+                            fmt::format("needs {} semaphores; chip.sync.semaphores gives {}",
+                                        core.semaphores.size(), chip.sync.semaphores));
   return program;
 }
 
