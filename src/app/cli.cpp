@@ -111,8 +111,8 @@ Command parse_simulate(const Arguments& arguments) {
 
 Command parse_fidelity(const Arguments& arguments) {
   po::options_description options;
-  options.add_options()("help,h", "");
-  for (const char* name : {"config", "trace", "compile", "format"})
+  options.add_options()("help,h", "")("no-cache", "");
+  for (const char* name : {"config", "trace", "compile", "format", "detailed-chips"})
     options.add_options()(name, po::value<std::string>(), "");
   options.add_options()("set", po::value<Arguments>()->composing(), "");
   Arguments words;
@@ -130,6 +130,11 @@ Command parse_fidelity(const Arguments& arguments) {
     if (!text.empty()) fidelity.arguments.push_back(fmt::format("--{}={}", name, text));
   }
   for (const std::string& set : overrides_of(values)) fidelity.arguments.push_back("--set=" + set);
+  if (values.count("no-cache") > 0) fidelity.arguments.emplace_back("--no-cache");
+  if (values.count("detailed-chips") > 0) {
+    (void)numbers_of(values, "detailed-chips");  // a mistake is said before the first run
+    fidelity.detail = "--detailed-chips=" + text_of(values, "detailed-chips");
+  }
   fidelity.format = format_of(values);
   return fidelity;
 }

@@ -37,7 +37,8 @@ struct Simulate {
 
 // trn3sim fidelity --config FILE --trace FILE
 struct Fidelity {
-  std::vector<std::string> arguments;  // that both runs get
+  std::vector<std::string> arguments;          // that both runs get
+  std::string detail = "--fidelity=detailed";  // that the second one gets
   Format format = Format::Text;
 };
 
@@ -93,8 +94,9 @@ struct ConfigSchema {
   bool markdown = false;  // the reference of both kinds of files
 };
 
-using Command = std::variant<ShowText, Simulate, Fidelity, GenerateLlama, GenerateSynthetic, TraceInfo,
-                             TraceCheck, ConfigList, ConfigShow, ConfigCheck, ConfigSchema>;
+using Command =
+    std::variant<ShowText, Simulate, Fidelity, GenerateLlama, GenerateSynthetic, TraceInfo,
+                 TraceCheck, ConfigList, ConfigShow, ConfigCheck, ConfigSchema>;
 
 // `arguments` without the program's name. Throws base::UserError (place "command line") with a
 // suggestion for unknown commands and options.

@@ -90,7 +90,7 @@ int fidelity(const Fidelity& options) {
   const TemporaryDirectory directory;
   for (const char* level : kLevels) {
     std::vector<std::string> arguments = options.arguments;
-    arguments.push_back(fmt::format("--fidelity={}", level));
+    arguments.push_back(level == kLevels[0] ? "--fidelity=profiled" : options.detail);
     arguments.push_back(fmt::format("--out={}", (directory.path() / level).string()));
     arguments.emplace_back("--quiet");
     // One after the other: a wrong configuration is then reported once.

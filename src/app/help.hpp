@@ -68,6 +68,8 @@ inline constexpr const char* kFidelityHelp =
     --set PATH=VALUE    override one number; repeatable
     --compile LEVEL     stock, tuned (default) or ideal
     --format FORMAT     text (default) or json
+    --detailed-chips N,N...   only these chips in full detail in the second run
+    --no-cache          measure every kernel anew
 
 Runs the step twice, profiled and detailed, and compares the mean time per execution of each kernel
 and the step. The detailed run takes longer: use few layers and micro-batches.

@@ -63,6 +63,11 @@ TEST(Cli, FidelityHandsItsOptionsToBothRuns) {
                                            "--set", "a=1", "--set", "b=2", "--format", "json"}));
   EXPECT_EQ(f.arguments, (Arguments{"--config=c.json", "--trace=t.trace", "--set=a=1", "--set=b=2"}));
   EXPECT_EQ(f.format, Format::Json);
+  const auto some = std::get<Fidelity>(parse({"fidelity", "--trace", "t.trace", "--config", "c.json",
+                                              "--no-cache", "--detailed-chips", "0,5"}));
+  EXPECT_EQ(f.detail, "--fidelity=detailed");
+  EXPECT_EQ(some.detail, "--detailed-chips=0,5");
+  EXPECT_EQ(some.arguments.back(), "--no-cache");
   EXPECT_NE(error_of({"fidelity", "--config", "c.json"}).find("--trace FILE is missing"),
             std::string::npos);
 }
