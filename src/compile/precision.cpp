@@ -129,7 +129,7 @@ void Precision::share_weights(const trace::Program& program) {
       if (!a && !w) continue;
       const bool backward = (a ? g->b : g->a) == trace::Role::Gradient;
       const std::size_t format = keeps_dtype({b, i}, *g) ? formats_.size() : format_of_op_[b][i];
-      used[backward ? 1 : 0][format] += runs[b] * g->k * g->batch * (a ? g->m : g->n);
+      used[backward ? 1 : 0][first_like(format)] += runs[b] * g->k * g->batch * (a ? g->m : g->n);
     }
   }
   if (weights_ == 0) weights_ = static_cast<std::int64_t>(updated_);
@@ -141,14 +141,18 @@ void Precision::share_weights(const trace::Program& program) {
       for (Int128& n : used[o]) total += n /= 2;
     }
     if (total == 0) used[o][0] = total = 1;  // no such GEMM: the run's format
-    Int128 before = 0;
-    for (std::size_t f = 0; f < formats_.size(); ++f) {
-      const Int128 after = before + used[o][f];
-      formats_[f].weights[o] =
-          static_cast<std::int64_t>(weights_ * after / total - weights_ * before / total);
-      before = after;
-    }
+    for (std::size_t f = 0; f < formats_.size(); ++f)
+      formats_[f].weights[o] = static_cast<std::int64_t>(weights_ * used[o][f] / total);
   }
+}
+
+std::size_t Precision::first_like(std::size_t index) const {
+  if (index == formats_.size()) return index;
+  const Format& f = formats_[index];
+  const auto like = [&](const Format& g) {
+    return g.array == f.array && g.weight == f.weight && g.conversion == f.conversion;
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(formats_, like) - formats_.begin());
 }
 
 bool Precision::check(const Format& format, const char* key, const std::string& name,

@@ -59,6 +59,8 @@ class Precision {
                   base::Problems& problems);
   // Shares the weights among the formats, by the sizes of the weights that the GEMMs read.
   void share_weights(const trace::Program& program);
+  // The first format that makes the same copies; one past the last stands for itself.
+  [[nodiscard]] std::size_t first_like(std::size_t index) const;
   [[nodiscard]] const Format& at(OpPlace place) const;
   [[nodiscard]] bool sparse(const Format& format) const;
   [[nodiscard]] bool copies(const Format& f) const { return sparse(f) || f.weight != trace_; }

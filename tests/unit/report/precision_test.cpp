@@ -13,7 +13,7 @@ namespace {
 stats::Results run(std::int64_t step, std::int64_t bytes, std::int64_t scales,
                    std::int64_t tensor_nj) {
   stats::Results r;
-  r.trace_sha256 = "a";
+  r.trace_sha256 = std::string("a");
   r.chips = 1;
   r.tokens_per_step = 10;
   r.step_fs = step;
@@ -61,7 +61,7 @@ TEST(PrecisionReport, ChangesOfThePartsAddUpExactly) {
 TEST(PrecisionReport, TextAndJsonHaveTheFigures) {
   const PrecisionReport r = attribute_precision("trace", "mxfp8", ladder());
   const std::string text = to_text(r);
-  for (const char* piece : {"trace to mxfp8", "+ rate", "-4 ns", "-400 B", "energy, tensor", "all"})
+  for (const char* piece : {"trace to mxfp8", "+ rate", "-4.00 ns", "-400 B", "energy, tensor", "all"})
     EXPECT_NE(text.find(piece), std::string::npos) << piece << "\n" << text;
   EXPECT_EQ(text.find("energy, link"), std::string::npos) << "nothing changes there";
   const auto json = nlohmann::json::parse(to_json(r));
@@ -73,7 +73,7 @@ TEST(PrecisionReport, TextAndJsonHaveTheFigures) {
 
 TEST(PrecisionReport, RunsOfTwoTracesAreNoLadder) {
   auto runs = ladder();
-  runs[2].trace_sha256 = "b";
+  runs[2].trace_sha256 = std::string("b");
   EXPECT_THROW(attribute_precision("trace", "mxfp8", runs), base::UserError);
 }
 
