@@ -179,7 +179,9 @@ class AttributionTest(unittest.TestCase):
             whole = last["energy_nj"][account] - first["energy_nj"][account]
             self.assertEqual(sum(s["change"]["energy_nj"][account] for s in found["stages"]), whole, account)
         self.assertEqual([s["part"] for s in found["stages"]], ["from", "rate", "bytes", "quantise"])
-        return {s["part"]: s["change"] for s in found["stages"]}
+        parts = {s["part"]: s["change"] for s in found["stages"]}
+        parts["from"]["total_fs"] = found["stages"][0]["total"]["step_fs"]
+        return parts
 
     def test_parts_add_up_and_have_their_signs(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -189,7 +191,10 @@ class AttributionTest(unittest.TestCase):
                 self.assertLess(parts["rate"]["step_fs"], 0)
                 self.assertLess(parts["rate"]["energy_nj"]["tensor"], 0)
                 self.assertEqual(parts["rate"]["hbm_scale_bytes"], 0)
-                self.assertGreaterEqual(parts["quantise"]["step_fs"], 0)
+                # Bursts of kernels bound by DMA meet otherwise in HBM when operands are freed at other times.
+                self.assertGreater(parts["quantise"]["step_fs"], -0.005 * parts["from"]["total_fs"])
+                self.assertEqual(parts["quantise"]["hbm_bytes"], 0, "the same mappings")
+                self.assertGreater(parts["quantise"]["energy_nj"]["total"], 0)
                 self.assertGreater(parts["quantise"]["engine_busy_fs"]["vector"], 0)
                 self.assertGreater(parts["quantise"]["energy_nj"]["vector"], 0)
                 self.assertEqual(parts["bytes"]["hbm_scale_bytes"] > 0, to != "fp8")

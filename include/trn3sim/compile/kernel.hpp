@@ -26,8 +26,8 @@ struct Epilogue {
 };
 
 // Conversion of a GEMM's operands to the format of the array. The others are experiments that tell
-// what the parts of a format change: Free: no work, but SBUF holds the operands as the array takes
-// them; None: SBUF holds what HBM holds, and the array takes it as it is.
+// what the parts of a format change: Free: mapping and buffers as if charged, but no work; None:
+// SBUF holds what HBM holds, and the array takes it as it is.
 enum class Conversion : std::uint8_t { Charged, Free, None };
 
 // All the fields that decide a kernel's tile program, for the cores of ONE stack together.

@@ -42,7 +42,7 @@ GemmOperand operand_of(const KernelSpec& spec, bool a) {
   o.convert = o.hbm != spec.in && !(is_mx(o.hbm) && is_mx(spec.in));
   o.array = o.convert ? spec.in : o.hbm;
   o.sbuf = spec.conversion == Conversion::None ? o.hbm : o.array;
-  if (spec.conversion != Conversion::Charged) o.convert = false;
+  if (spec.conversion == Conversion::None) o.convert = false;
   o.transpose = a ? spec.a_transposed : spec.b_transposed;
   if (spec.sparse_block > 0 && (a ? spec.a_weight : spec.b_weight && !spec.a_weight)) {
     o.kept = spec.sparse_kept;
