@@ -183,6 +183,14 @@ class AttributionTest(unittest.TestCase):
         parts["from"]["total_fs"] = found["stages"][0]["total"]["step_fs"]
         return parts
 
+    def test_a_first_run_that_converts_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = runner.generate(folder, "t.trace", seq=512, gbs=1)
+            trace.write_text(trace.read_text().replace('"dtype":"bf16"', '"dtype":"fp32"', 1))
+            error = runner.run("precision", "--config", CONFIG, "--trace", trace, "--from", "bf16", expect=2).stderr
+        self.assertIn("--from: the tensors of the trace are fp32", error)
+        self.assertIn("use --from trace", error)
+
     def test_parts_add_up_and_have_their_signs(self):
         with tempfile.TemporaryDirectory() as folder:
             trace = runner.generate(folder, "t.trace", seq=512, gbs=8)
