@@ -76,8 +76,8 @@ TEST(Cli, PrecisionTakesTwoFormatsAndHandsOnTheRest) {
   };
   const auto p = std::get<AttributePrecision>(
       parse(with({"--set", "a=1", "--from", "bf16", "--to=mxfp4", "--compile", "stock"})));
-  EXPECT_EQ(p.arguments, (Arguments{"--config=c.json", "--trace=t.trace", "--compile=stock",
-                                    "--set=a=1"}));
+  EXPECT_EQ(p.arguments,
+            (Arguments{"--config=c.json", "--trace=t.trace", "--compile=stock", "--set=a=1"}));
   EXPECT_EQ(p.trace, "t.trace");
   EXPECT_EQ(p.from, "bf16");
   EXPECT_EQ(p.to, "mxfp4");
@@ -89,8 +89,9 @@ TEST(Cli, PrecisionTakesTwoFormatsAndHandsOnTheRest) {
             std::string::npos);
   EXPECT_NE(error_of(with({"--set", "precision.matmul=fp8"})).find("--from and --to"),
             std::string::npos);
-  EXPECT_NE(error_of({"precision", "--trace", "t"}).find("--config FILE is missing; see trn3sim "
-                                                         "precision --help"),
+  EXPECT_NE(error_of({"precision", "--trace", "t"})
+                .find("--config FILE is missing; see trn3sim "
+                      "precision --help"),
             std::string::npos);
 }
 

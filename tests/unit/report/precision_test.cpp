@@ -61,7 +61,8 @@ TEST(PrecisionReport, ChangesOfThePartsAddUpExactly) {
 TEST(PrecisionReport, TextAndJsonHaveTheFigures) {
   const PrecisionReport r = attribute_precision("trace", "mxfp8", ladder());
   const std::string text = to_text(r);
-  for (const char* piece : {"trace to mxfp8", "+ rate", "-4.00 ns", "-400 B", "energy, tensor", "all"})
+  for (const char* piece :
+       {"trace to mxfp8", "+ rate", "-4.00 ns", "-400 B", "energy, tensor", "all"})
     EXPECT_NE(text.find(piece), std::string::npos) << piece << "\n" << text;
   EXPECT_EQ(text.find("energy, link"), std::string::npos) << "nothing changes there";
   const auto json = nlohmann::json::parse(to_json(r));
