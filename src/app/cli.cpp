@@ -109,34 +109,76 @@ Command parse_simulate(const Arguments& arguments) {
   return simulate;
 }
 
-Command parse_fidelity(const Arguments& arguments) {
+// The options of a command that runs steps: --config, --trace, --compile and --set as arguments for
+// each run; `extra` are further options with a text.
+struct StepOptions {
+  po::variables_map values;
+  Arguments arguments;
+  bool help = false;
+};
+
+StepOptions parse_steps(const Arguments& arguments, const std::string& command,
+                        const std::vector<const char*>& extra) {
   po::options_description options;
   options.add_options()("help,h", "")("no-cache", "");
-  for (const char* name : {"config", "trace", "compile", "format", "detailed-chips"})
+  for (const char* name : {"config", "trace", "compile", "format"})
     options.add_options()(name, po::value<std::string>(), "");
+  for (const char* name : extra) options.add_options()(name, po::value<std::string>(), "");
   options.add_options()("set", po::value<Arguments>()->composing(), "");
+  const std::string help = fmt::format("trn3sim {} --help", command);
   Arguments words;
-  const po::variables_map values =
-      parse_options(arguments, options, words, "trn3sim fidelity --help");
-  if (values.count("help") > 0) return ShowText{kFidelityHelp};
+  StepOptions step;
+  step.values = parse_options(arguments, options, words, help.c_str());
+  step.help = step.values.count("help") > 0;
+  if (step.help) return step;
   if (!words.empty())
     fail(fmt::format("unexpected \"{}\"; files are given as --config FILE and --trace FILE",
                      words[0]));
-  Fidelity fidelity;
   for (const char* name : {"config", "trace", "compile"}) {
-    const std::string text = text_of(values, name);
+    const std::string text = text_of(step.values, name);
     if (text.empty() && std::string_view(name) != "compile")
-      fail(fmt::format("--{} FILE is missing; see trn3sim fidelity --help", name));
-    if (!text.empty()) fidelity.arguments.push_back(fmt::format("--{}={}", name, text));
+      fail(fmt::format("--{} FILE is missing; see {}", name, help));
+    if (!text.empty()) step.arguments.push_back(fmt::format("--{}={}", name, text));
   }
-  for (const std::string& set : overrides_of(values)) fidelity.arguments.push_back("--set=" + set);
-  if (values.count("no-cache") > 0) fidelity.arguments.emplace_back("--no-cache");
-  if (values.count("detailed-chips") > 0) {
-    (void)numbers_of(values, "detailed-chips");  // a mistake is said before the first run
-    fidelity.detail = "--detailed-chips=" + text_of(values, "detailed-chips");
+  for (const std::string& set : overrides_of(step.values)) step.arguments.push_back("--set=" + set);
+  if (step.values.count("no-cache") > 0) step.arguments.emplace_back("--no-cache");
+  return step;
+}
+
+Command parse_fidelity(const Arguments& arguments) {
+  const StepOptions step = parse_steps(arguments, "fidelity", {"detailed-chips"});
+  if (step.help) return ShowText{kFidelityHelp};
+  Fidelity fidelity;
+  fidelity.arguments = step.arguments;
+  if (step.values.count("detailed-chips") > 0) {
+    (void)numbers_of(step.values, "detailed-chips");  // a mistake is said before the first run
+    fidelity.detail = "--detailed-chips=" + text_of(step.values, "detailed-chips");
   }
-  fidelity.format = format_of(values);
+  fidelity.format = format_of(step.values);
   return fidelity;
+}
+
+Command parse_precision(const Arguments& arguments) {
+  const StepOptions step = parse_steps(arguments, "precision", {"from", "to"});
+  if (step.help) return ShowText{kPrecisionHelp};
+  for (const std::string& set : overrides_of(step.values)) {
+    for (const char* path : {"precision.matmul=", "precision.parts="})
+      if (set.starts_with(path))
+        fail(fmt::format(
+            "--set {}: the command sets it itself; give the formats by --from and --to", set));
+  }
+  AttributePrecision precision;
+  precision.arguments = step.arguments;
+  precision.trace = text_of(step.values, "trace");
+  if (const std::string from = choice(step.values, "from", {"trace", "bf16", "fp16"});
+      !from.empty())
+    precision.from = from;
+  if (const std::string to =
+          choice(step.values, "to", {"bf16", "fp16", "fp8", "mxfp8", "mxfp4", "fp32"});
+      !to.empty())
+    precision.to = to;
+  precision.format = format_of(step.values);
+  return precision;
 }
 
 Command parse_llama(const Arguments& arguments) {
@@ -231,7 +273,7 @@ Command parse(const Arguments& arguments) {
     fail(fmt::format("unexpected \"{}\"; files are given as --config FILE and --trace FILE",
                      arguments.front()));
   if (!arguments.empty() && !arguments.front().empty() && arguments.front().front() != '-') {
-    static const Arguments kCommands = {"trace", "config", "fidelity", "help"};
+    static const Arguments kCommands = {"trace", "config", "fidelity", "precision", "help"};
     const std::string& command = arguments.front();
     if (command == "help") {  // help trace gen llama = trace gen llama --help
       Arguments rest{arguments.begin() + 1, arguments.end()};
@@ -240,6 +282,7 @@ Command parse(const Arguments& arguments) {
     }
     if (command == "config") return parse_config({arguments.begin() + 1, arguments.end()});
     if (command == "fidelity") return parse_fidelity({arguments.begin() + 1, arguments.end()});
+    if (command == "precision") return parse_precision({arguments.begin() + 1, arguments.end()});
     if (command != "trace") {
       fail(fmt::format("unknown command \"{}\"{}; see trn3sim --help", command,
                        base::did_you_mean(command, kCommands)));

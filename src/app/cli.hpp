@@ -42,6 +42,14 @@ struct Fidelity {
   Format format = Format::Text;
 };
 
+// trn3sim precision --config FILE --trace FILE
+struct AttributePrecision {
+  std::vector<std::string> arguments;  // that all runs get
+  std::string trace;
+  std::string from = "trace", to = "mxfp8";
+  Format format = Format::Text;
+};
+
 // trn3sim trace gen llama
 struct GenerateLlama {
   std::string preset;                                        // empty: none
@@ -95,8 +103,8 @@ struct ConfigSchema {
 };
 
 using Command =
-    std::variant<ShowText, Simulate, Fidelity, GenerateLlama, GenerateSynthetic, TraceInfo,
-                 TraceCheck, ConfigList, ConfigShow, ConfigCheck, ConfigSchema>;
+    std::variant<ShowText, Simulate, Fidelity, AttributePrecision, GenerateLlama, GenerateSynthetic,
+                 TraceInfo, TraceCheck, ConfigList, ConfigShow, ConfigCheck, ConfigSchema>;
 
 // `arguments` without the program's name. Throws base::UserError (place "command line") with a
 // suggestion for unknown commands and options.

@@ -29,6 +29,9 @@ Simulate a step
 How good the profiles are for a workload
   trn3sim fidelity --config FILE --trace FILE [options]
 
+Where the gain of another matmul format comes from
+  trn3sim precision --config FILE --trace FILE [--to FORMAT] [options]
+
 Make and look at workloads
   trn3sim trace gen llama --help
   trn3sim trace info FILE [--rank N] [--format json]
@@ -76,6 +79,26 @@ and the step. The detailed run takes longer: use few layers and micro-batches.
 
 Example
   trn3sim fidelity --config chip1.json --trace my.trace
+)";
+
+inline constexpr const char* kPrecisionHelp =
+    R"(trn3sim precision: what each part of a change of the matmul format does to a step.
+
+  trn3sim precision --config FILE --trace FILE [options]
+    --from FORMAT       trace (default), bf16 or fp16
+    --to FORMAT         bf16, fp16, fp8, mxfp8 (default), mxfp4 or fp32
+    --set PATH=VALUE    override one number; repeatable
+    --compile LEVEL     stock, tuned (default) or ideal
+    --format FORMAT     text (default) or json
+    --no-cache          measure every kernel anew
+
+Runs the step four times: in the first format; with TensorE at the rate of the second (rate); with
+weights in HBM and all operands in SBUF in it (bytes); with the work of conversions (quantise).
+Prints time, MFU, HBM bytes, scales, energy and joules per token of each run and what each part
+changes. The changes add up to the whole exactly.
+
+Example
+  trn3sim precision --config chip1.json --trace my.trace --to mxfp4
 )";
 
 inline constexpr const char* kTraceHelp = R"(trn3sim trace: make and look at workloads.

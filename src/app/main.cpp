@@ -22,6 +22,7 @@
 #include "app/exit_code.hpp"
 #include "app/fidelity.hpp"
 #include "app/output.hpp"
+#include "app/precision.hpp"
 #include "app/progress.hpp"
 #include "app/trace_commands.hpp"
 #include <fmt/format.h>
@@ -120,6 +121,7 @@ int run(const Command& command) {
     return kOk;
   }
   if (const auto* options = std::get_if<Fidelity>(&command)) return fidelity(*options);
+  if (const auto* options = std::get_if<AttributePrecision>(&command)) return precision(*options);
   if (const auto* options = std::get_if<GenerateLlama>(&command)) return generate_llama(*options);
   if (const auto* options = std::get_if<GenerateSynthetic>(&command))
     return generate_synthetic(*options);

@@ -56,6 +56,7 @@ class Lowering {
     const trace::Block& block = program_.blocks[b];
     std::vector<OpPlan>& out = plan_.ops[b];
     out.resize(block.ops.size());
+    block_ = b;
     joins_.assign(block.ops.size(), -1);
     if (run_.compile.memory_reuse) joins_ = handovers(block, program_.header.dtype);
     for (std::size_t i = 0; i < block.ops.size(); ++i) {
@@ -71,7 +72,7 @@ class Lowering {
       }
       KernelSpec spec;
       if (!kernel_of(block, i, spec)) continue;
-      if (!supported(op, spec.in)) continue;
+      if (!supported({b, i}, spec.in)) continue;
       if (spec.kind == KernelKind::Vector) split(spec, out[i]);
       out[i].kernel = kernel_index(spec);
       out[i].label = label_index(spec.label());
@@ -79,13 +80,14 @@ class Lowering {
   }
 
  private:
-  bool supported(const Op& op, DType t) {
+  bool supported(OpPlace at, DType t) {
+    const Op& op = program_.blocks[at.block].ops[at.op];
     const auto& rates = run_.system.chip.tensor.macs_per_pe_cycle;
     const bool matmul = std::holds_alternative<trace::Gemm>(op.body) ||
                         std::holds_alternative<trace::Attention>(op.body);
     if (!matmul || rates[static_cast<std::size_t>(t)] > 0) return true;
     if (const auto* g = std::get_if<trace::Gemm>(&op.body);
-        g != nullptr && !g->dtype && precision_.refused())
+        g != nullptr && !precision_.keeps_dtype(at, *g) && precision_.refused())
       return false;
     std::string known;
     for (std::size_t i = 0; i < base::kDTypes; ++i)
@@ -115,7 +117,7 @@ class Lowering {
     spec.double_accumulators = run_.compile.double_accumulators;
     spec.streaming_loads = run_.compile.streaming_loads;
     if (const auto* g = std::get_if<trace::Gemm>(&op.body)) {
-      gemm(*g, where.stacks, spec);
+      gemm({block_, index}, *g, where.stacks, spec);
       add_epilogues(block, index, where.stacks, spec);
       return true;
     }
@@ -131,7 +133,8 @@ class Lowering {
     return false;
   }
 
-  void gemm(const trace::Gemm& g, std::int64_t stacks, KernelSpec& spec) const {
+  void gemm(OpPlace at, const trace::Gemm& g, std::int64_t stacks, KernelSpec& spec) const {
+    const bool keeps = precision_.keeps_dtype(at, g);
     spec.kind = KernelKind::Gemm;
     spec.m = g.m;
     spec.n = g.n;
@@ -143,13 +146,13 @@ class Lowering {
       spec.n = share(g.n, stacks);
     else
       spec.m = share(g.m, stacks);
-    spec.in = dtype(g.dtype);
+    spec.in = keeps ? *g.dtype : program_.header.dtype;
     spec.out = g.out.value_or(spec.in);
     spec.accumulate = g.accumulate;
     spec.a_weight = g.a == trace::Role::Weight;
     spec.b_weight = g.b == trace::Role::Weight;
     lay_out(g, spec);
-    if (!g.dtype) precision_.apply(g, spec);
+    if (!keeps) precision_.apply(at, g, spec);
   }
 
   // HBM keeps tensors by rows ([tokens, features], weights [in, out]). The contraction axis must be
@@ -274,6 +277,7 @@ class Lowering {
   Plan& plan_;
   base::Problems& problems_;
   Precision precision_;
+  std::size_t block_ = 0;            // at hand
   std::vector<std::int32_t> joins_;  // of the block at hand
   std::map<KernelSpec, std::int32_t> kernels_;
   std::map<std::string, std::int32_t> labels_;

@@ -139,6 +139,7 @@ class Overlap {
       return out;
     }
     out.id = fmt::format("{}.{}", op.id, chunk);
+    out.whole = op.id;
     if (chunk > 0) out.alloc = 0;
     if (chunk + 1 < kChunks) out.free = 0;
     if (auto* g = std::get_if<Gemm>(&out.body)) g->m /= kChunks;

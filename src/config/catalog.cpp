@@ -57,6 +57,7 @@ class Lister {
     put(key);
   }
   void option_flag(std::string_view key, bool, std::string_view) { put(key); }
+  void option_text(std::string_view key, const std::string&, std::string_view) { put(key); }
   void option_choice(std::string_view key, const std::string&, std::span<const std::string_view>,
                      std::string_view) {
     put(key);

@@ -65,6 +65,9 @@ class Dumper {
     put(key, value);
   }
   void option_flag(std::string_view key, bool value, std::string_view) { put(key, value); }
+  void option_text(std::string_view key, const std::string& value, std::string_view) {
+    put(key, value);
+  }
   void option_choice(std::string_view key, const std::string& value,
                      std::span<const std::string_view>, std::string_view) {
     put(key, value);

@@ -150,6 +150,8 @@ RunSpec load_run(const std::string& config, const std::vector<std::string>& over
   if (const std::uint64_t rings = run.collectives.rings; rings != 1 && rings != 2 && rings != 4)
     state.problems.add(place({"collectives", "rings"}),
                        fmt::format("expected 1, 2 or 4 rings, got {}", rings));
+  run.precision.formats =
+      parse_op_formats(run.precision.ops, place({"precision", "ops"}), state.problems);
   state.problems.throw_if_any();
 
   for (const auto& [path, from] : state.provenance)

@@ -126,6 +126,10 @@ class Outliner {
     flag(key, value, doc);
     option(value ? "true" : "false");
   }
+  void option_text(std::string_view key, const std::string& value, std::string_view doc) {
+    text(key, value, doc);
+    option(value);
+  }
   void option_choice(std::string_view key, const std::string& value,
                      std::span<const std::string_view> names, std::string_view doc) {
     choice(key, value, names, doc);

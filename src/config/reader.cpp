@@ -276,6 +276,13 @@ void Reader::text(std::string_view key, std::string& value, std::string_view doc
   value = found->value.get<std::string>();
 }
 
+void Reader::option_text(std::string_view key, std::string& value, std::string_view doc) {
+  const std::optional<Leaf> found = leaf(key, Need::Optional, "a text", doc);
+  if (!found) return;
+  if (!found->value.is_string()) return wrong(*found, "a text");
+  value = found->value.get<std::string>();
+}
+
 bool Reader::read_choice(const Leaf& found, std::string& value,
                          std::span<const std::string_view> names) {
   std::string hint;

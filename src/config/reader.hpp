@@ -88,6 +88,7 @@ class Reader {
   void choice(std::string_view key, std::string& value, std::span<const std::string_view> names,
               std::string_view doc);
   void option_flag(std::string_view key, bool& value, std::string_view doc);
+  void option_text(std::string_view key, std::string& value, std::string_view doc);  // may be empty
   void option_choice(std::string_view key, std::string& value,
                      std::span<const std::string_view> names, std::string_view doc);
   void option_number(std::string_view key, std::uint64_t& value, std::string_view doc);

@@ -106,7 +106,7 @@ class SchemaWriter {
       case KeyKind::Flag:
         return leaf({{"type", "boolean"}});
       case KeyKind::Text:
-        return leaf({{"type", "string"}, {"minLength", 1}});
+        return leaf({{"type", "string"}, {"minLength", key.required ? 1 : 0}});
       case KeyKind::Choice:
         return leaf({{"enum", key.names}});
       case KeyKind::Quantity:

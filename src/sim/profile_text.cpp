@@ -72,19 +72,20 @@ class ChipText {
 // Texts carry their length, so no two kernels have the same text.
 std::string kernel_text(const compile::KernelSpec& spec) {
   const auto& [kind, m, n, k, batch, heads, kv_heads, sq, skv, d, causal, fn, elems, rd, wr, in,
-               out, accumulate, a_weight, b_weight, a_format, b_format, a_transposed, b_transposed,
-               sparse_kept, sparse_block, flash, fast_exponential, memory_reuse, fusion,
-               double_accumulators, streaming_loads, epilogues, cores] = spec;
+               out, accumulate, a_weight, b_weight, a_format, b_format, conversion, a_transposed,
+               b_transposed, sparse_kept, sparse_block, flash, fast_exponential, memory_reuse,
+               fusion, double_accumulators, streaming_loads, epilogues, cores] = spec;
   const auto format = [](const std::optional<base::DType>& t) {
     return t ? base::name(*t) : std::string_view("-");
   };
   std::string text = fmt::format(
       "{} {} {} {} {} {} {} {} {} {} {} {}:{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} "
-      "{} {} {} {} {} {} {}\n",
+      "{} {} {} {} {} {} {} {}\n",
       static_cast<int>(kind), m, n, k, batch, heads, kv_heads, sq, skv, d, causal, fn.size(), fn,
       elems, rd, wr, base::name(in), base::name(out), accumulate, a_weight, b_weight,
-      format(a_format), format(b_format), a_transposed, b_transposed, sparse_kept, sparse_block,
-      flash, fast_exponential, memory_reuse, fusion, double_accumulators, streaming_loads, cores);
+      format(a_format), format(b_format), static_cast<int>(conversion), a_transposed, b_transposed,
+      sparse_kept, sparse_block, flash, fast_exponential, memory_reuse, fusion, double_accumulators,
+      streaming_loads, cores);
   for (const auto& [name, elements] : epilogues)
     text += fmt::format("{}:{} {}\n", name.size(), name, elements);
   return text;

@@ -25,6 +25,11 @@ struct Epilogue {
   auto operator<=>(const Epilogue&) const = default;
 };
 
+// Conversion of a GEMM's operands to the format of the array. The others are experiments that tell
+// what the parts of a format change: Free: mapping and buffers as if charged, but no work; None:
+// SBUF holds what HBM holds, and the array takes it as it is.
+enum class Conversion : std::uint8_t { Charged, Free, None };
+
 // All the fields that decide a kernel's tile program, for the cores of ONE stack together.
 struct KernelSpec {
   KernelKind kind = KernelKind::Gemm;
@@ -41,6 +46,7 @@ struct KernelSpec {
   // Gemm: formats of A and B in HBM. An operand that is not in a format the array takes with `in`
   // is converted in SBUF after each load: by quantize_mx to MXFP8, else by a cast.
   std::optional<base::DType> a_format, b_format;
+  Conversion conversion = Conversion::Charged;
   // Gemm: A lies as [m,k], B as [n,k] in HBM, so loads put the wrong axis on the partitions and
   // TensorE transposes each tile. Else they lie contraction-major ([k,m], [k,n]).
   bool a_transposed = false, b_transposed = false;

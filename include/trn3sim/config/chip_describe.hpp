@@ -13,7 +13,8 @@
 //   list(key, vector<spec>, most, doc)  a list of objects, at least one
 //   optional_list(key, vector<spec>, most, doc)  the same, may be missing or empty
 //   flag(key, bool, doc), text(key, string, doc), choice(key, string, names, doc)
-// and for run options, which have defaults: option_flag, option_choice, option_number.
+// and for run options, which have defaults: option_flag, option_text,
+// option_choice, option_number.
 #pragma once
 
 #include <array>

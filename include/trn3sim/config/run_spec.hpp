@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "trn3sim/base/error.hpp"
 #include "trn3sim/config/system_spec.hpp"
 
 namespace trn3sim::config {
@@ -27,11 +28,25 @@ struct CompileSpec {
   bool overlap_collectives = false;  // tensor-parallel collectives run beside the gemm in chunks
 };
 
-// Formats of the matrix products; docs/precision.md. An explicit dtype of an op beats them.
-struct PrecisionSpec {
-  std::string matmul = "trace";   // what the trace says, or a format
-  std::string sparsity = "none";  // of weights: "4:16" keeps 4 of each 16 values
+// The format of the ops of one name, which beats PrecisionSpec::matmul and the trace.
+struct OpFormat {
+  std::string op;      // "block.op", or "op" in whatever block
+  std::string matmul;  // one of kMatmulFormats
 };
+
+// Formats of the matrix products; docs/precision.md. An explicit dtype of an op beats `matmul`.
+struct PrecisionSpec {
+  std::string matmul = "trace";     // what the trace says, or a format
+  std::string sparsity = "none";    // of weights: "4:16" keeps 4 of each 16 values
+  std::string ops;                  // "head=bf16,layer_fwd.qkv=mxfp8" as written
+  std::string parts = "all";        // of what `matmul` changes: rate | rate_bytes | all
+  std::vector<OpFormat> formats{};  // `ops` read, in its order
+};
+
+// Reads PrecisionSpec::ops. Adds a problem (at `place`) for each item that is no NAME=FORMAT, for
+// unknown formats and for names that stand twice.
+std::vector<OpFormat> parse_op_formats(const std::string& text, const std::string& place,
+                                       base::Problems& problems);
 
 // How the members of a group exchange data; docs/modelling.md, "Collectives".
 struct CollectiveOptions {

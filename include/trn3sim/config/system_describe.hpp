@@ -27,6 +27,9 @@ inline constexpr std::array<std::string_view, 7> kMatmulFormats = {"trace", "bf1
 inline constexpr std::array<std::string_view, 8> kSparsities = {"none", "4:16", "4:12", "4:8",
                                                                 "2:8",  "2:4",  "1:4",  "1:2"};
 
+// Parts of the change that precision.matmul makes, each with those before it.
+inline constexpr std::array<std::string_view, 3> kPrecisionParts = {"rate", "rate_bytes", "all"};
+
 inline constexpr std::array<std::string_view, 3> kAlgorithms = {"auto", "ring", "mesh"};
 
 // Sets the switches to those of `spec.level`, which must be one of kCompileLevels.
@@ -141,6 +144,11 @@ template <class V>
 void describe(V& v, PrecisionSpec& s) {
   v.option_choice("matmul", s.matmul, kMatmulFormats, "format of matrix products");
   v.option_choice("sparsity", s.sparsity, kSparsities, "values kept of each block of a weight");
+  v.option_text("ops", s.ops,
+                "formats of single GEMMs: NAME=FORMAT with commas; NAME is block.op or op");
+  v.option_choice("parts", s.parts, kPrecisionParts,
+                  "experiment: of `matmul`, rate: of the array only; rate_bytes: also bytes in HBM "
+                  "and SBUF; all: also the conversions");
 }
 
 template <class V>

@@ -119,6 +119,7 @@ using Body = std::variant<Gemm, Attention, Vec, Collective, PointToPoint, Memory
 
 struct Op {
   std::string id;
+  std::string whole;  // id of the op that this is a piece of; empty: it is no piece
   Body body;
   std::vector<std::int32_t> deps;    // indices of earlier ops of the block, or kEntry
   std::int64_t alloc = 0, free = 0;  // HBM bytes that live from here / end here (activations)

@@ -28,7 +28,7 @@ std::int64_t GemmOperand::hbm_bytes(std::int64_t elements) const {
 }
 
 std::int64_t GemmOperand::sbuf_bytes(std::int64_t elements) const {
-  return bytes_of(array, elements, kept, block);
+  return bytes_of(sbuf, elements, kept, block);
 }
 
 std::int64_t GemmOperand::scale_bytes(std::int64_t elements) const {
@@ -41,6 +41,8 @@ GemmOperand operand_of(const KernelSpec& spec, bool a) {
   // The array multiplies MXFP4 with MXFP8 values.
   o.convert = o.hbm != spec.in && !(is_mx(o.hbm) && is_mx(spec.in));
   o.array = o.convert ? spec.in : o.hbm;
+  o.sbuf = spec.conversion == Conversion::None ? o.hbm : o.array;
+  if (spec.conversion == Conversion::None) o.convert = false;
   o.transpose = a ? spec.a_transposed : spec.b_transposed;
   if (spec.sparse_block > 0 && (a ? spec.a_weight : spec.b_weight && !spec.a_weight)) {
     o.kept = spec.sparse_kept;

@@ -12,6 +12,7 @@ namespace trn3sim::compile {
 
 struct GemmOperand {
   base::DType hbm = base::DType::Bf16;
+  base::DType sbuf = base::DType::Bf16;
   base::DType array = base::DType::Bf16;  // as TensorE reads it
   std::int64_t kept = 1, block = 1;       // of the values along k, compressed weights
   bool transpose = false;                 // by TensorE, tiles of 128 x 128

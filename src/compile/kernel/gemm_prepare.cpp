@@ -142,8 +142,10 @@ void GemmCore::prepare_vector(const std::vector<PreparePart>& parts) {
         base::element_bits(o.array) > base::element_bits(o.hbm) ? o.array : o.hbm;
     const Sizes tiles = chop(ceil_divide(p.k, pack_), kLanes);
     for (std::size_t i = 0; i < tiles.size(); ++i) {
-      Instruction c = lane(mx ? Opcode::QuantizeMx : Opcode::TensorCopy, Space::Sbuf,
-                           mx ? o.hbm : widest, tiles[i], p.width * pack_);
+      Instruction c;
+      if (spec_.conversion == Conversion::Charged)
+        c = lane(mx ? Opcode::QuantizeMx : Opcode::TensorCopy, Space::Sbuf, mx ? o.hbm : widest,
+                 tiles[i], p.width * pack_);
       if (i == 0) {
         add_wait(c, o.transpose ? middle_full_[p.outer] : raw_full_[p.outer]);
         add_wait(c, p.outer ? outer_free_ : inner_free_);

@@ -133,6 +133,8 @@ std::string KernelSpec::label() const {
       text += fmt::format(" {}", base::name(in));
       if (a_weight && a_format == base::DType::Mxfp4) text += " (A mxfp4)";
       if (b_weight && b_format == base::DType::Mxfp4) text += " (B mxfp4)";
+      if (conversion == Conversion::Free) text += " (free conversion)";
+      if (conversion == Conversion::None) text += " (no conversion)";
       if (sparse_block > 0) text += fmt::format(" {}:{} sparse", sparse_kept, sparse_block);
       if (out != in) text += fmt::format("->{}", base::name(out));
       if (accumulate) text += " accumulate";

@@ -104,11 +104,12 @@ std::vector<std::vector<Rows>> divide(std::int64_t bytes, std::int64_t elems, st
   return out;
 }
 
-// MX block scales among the stored bytes: of both copies of the weights.
+// MX block scales among the stored bytes: of the copies of the weights.
 std::int64_t scale_bytes(const KernelSpec& spec) {
   std::int64_t bytes = 0;
   for (const Epilogue& e : spec.epilogues)
-    if (e.fn == "quantize_mxfp8" || e.fn == "quantize_mxfp4") bytes += e.elems / 32 * 2;
+    if (e.fn.find("quantize_mx") != std::string::npos)
+      bytes += e.elems / 32 * vector_function(e.fn, spec.label()).copies;
   return bytes;
 }
 

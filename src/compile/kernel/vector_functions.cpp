@@ -69,14 +69,41 @@ const std::vector<VectorFunction>& table() {
        {kScalarScale, kScalarScale, kActivate, kScalarScale, kCombine, kCombine, kCombine,
         kPoolCombine}},
       {"sum_squares", 1, 0, {kSquareSum}},
-      // Copies of the weights in both orientations, once per step; ScalarE moves the transposed
-      // ones out of PSUM, and packs the values of MXFP4, which quantize_mx cannot make.
-      {"quantize_mxfp8", 1, 2, {kScalarCopy, kQuantize, kQuantize}},
-      {"quantize_mxfp4", 1, 2, {kScalarCopy, kScalarCopy, kScalarCopy, kQuantize, kQuantize}},
-      {"cast_weights", 1, 2, {kScalarCopy, kCopy, kCopy}},
-      // Choice of the kept values of each block, packing
-      {"compress", 1, 2, {kScalarCopy, kReduce, kSelect, kCopy, kReduce, kSelect, kCopy}},
   };
+  return functions;
+}
+
+// Copies of the weights, once per step. Of both orientations, or one: `_forward` for the
+// contraction along k, `_backward` for that along n, which ScalarE moves transposed out of PSUM.
+// The work of `free_` ones is left out, only their bytes move (an experiment).
+const std::vector<VectorFunction>& copies() {
+  static const std::vector<VectorFunction> functions = [] {
+    const std::vector<std::pair<std::string, std::vector<Pass>>> work = {
+        {"quantize_mxfp8", {kQuantize}},
+        // quantize_mx cannot make MXFP4: ScalarE packs the values.
+        {"quantize_mxfp4", {kScalarCopy, kQuantize}},
+        {"cast_weights", {kCopy}},
+        // Choice of the kept values of each block, packing
+        {"compress", {kReduce, kSelect, kCopy}},
+    };
+    std::vector<VectorFunction> all;
+    const auto add = [&](const std::string& name, int count, const std::vector<Pass>& passes) {
+      all.push_back({name, 1, count, passes, false, count});
+      all.push_back({"free_" + name, 1, count, {}, false, count});
+    };
+    for (const auto& [name, forward] : work) {
+      std::vector<Pass> backward{kScalarCopy};
+      backward.insert(backward.end(), forward.begin(), forward.end());
+      add(name + "_forward", 1, forward);
+      add(name + "_backward", 1, backward);
+      // Passes of one engine follow one another.
+      std::vector<Pass> both = backward;
+      both.insert(both.end(), forward.begin(), forward.end());
+      std::ranges::stable_partition(both, [](const Pass& p) { return p.engine == Engine::Scalar; });
+      add(name, 2, both);
+    }
+    return all;
+  }();
   return functions;
 }
 
@@ -88,6 +115,8 @@ int VectorFunction::count(models::Engine engine) const {
 }
 
 const VectorFunction& vector_function(std::string_view name, std::string_view where) {
+  for (const VectorFunction& function : copies())
+    if (function.name == name) return function;
   std::vector<std::string> names;
   for (const VectorFunction& function : table()) {
     if (function.name == name) return function;

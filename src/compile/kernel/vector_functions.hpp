@@ -23,13 +23,14 @@ struct Pass {
 // passes. A tile goes through ScalarE, then VectorE, then GpSimdE; where the true data flow returns
 // to an earlier engine, pipelining over tiles gives the same throughput.
 struct VectorFunction {
-  std::string_view name;
+  std::string name;
   int inputs = 1;
   int outputs = 1;
   std::vector<Pass> passes;
   // The backward pass needs its input: fused into a GEMM, the raw result is stored as well as the
   // function's output. Functions without this (rope, silu_mul_bwd, ...) replace the result.
   bool saves_input = false;
+  int copies = 0;  // of weights, that it makes for the GEMMs
   [[nodiscard]] int count(models::Engine engine) const;
 };
 

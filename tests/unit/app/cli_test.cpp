@@ -72,6 +72,34 @@ TEST(Cli, FidelityHandsItsOptionsToBothRuns) {
             std::string::npos);
 }
 
+TEST(Cli, PrecisionTakesTwoFormatsAndHandsOnTheRest) {
+  const Arguments files = {"precision", "--config", "c.json", "--trace", "t.trace"};
+  const auto with = [&](const Arguments& more) {
+    Arguments all = files;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const auto p = std::get<AttributePrecision>(
+      parse(with({"--set", "a=1", "--from", "bf16", "--to=mxfp4", "--compile", "stock"})));
+  EXPECT_EQ(p.arguments,
+            (Arguments{"--config=c.json", "--trace=t.trace", "--compile=stock", "--set=a=1"}));
+  EXPECT_EQ(p.trace, "t.trace");
+  EXPECT_EQ(p.from, "bf16");
+  EXPECT_EQ(p.to, "mxfp4");
+  const auto standard = std::get<AttributePrecision>(parse(files));
+  EXPECT_EQ(standard.from, "trace");
+  EXPECT_EQ(standard.to, "mxfp8");
+  EXPECT_NE(error_of(with({"--to", "mxfp5"})).find("did you mean \"mxfp"), std::string::npos);
+  EXPECT_NE(error_of(with({"--from", "mxfp8"})).find("expected trace, bf16, fp16"),
+            std::string::npos);
+  EXPECT_NE(error_of(with({"--set", "precision.matmul=fp8"})).find("--from and --to"),
+            std::string::npos);
+  EXPECT_NE(error_of({"precision", "--trace", "t"})
+                .find("--config FILE is missing; see trn3sim "
+                      "precision --help"),
+            std::string::npos);
+}
+
 TEST(Cli, LevelComesBeforeOverridesAndOverridesKeepTheirOrder) {
   const auto s = std::get<Simulate>(
       parse(simulate({"--set", "chip.hbm.bandwidth=6.0 TB/s", "--set=run.seed=2", "--compile",

@@ -144,6 +144,8 @@ TEST(ProfileKey, ChangesWithEveryFieldOfTheKernel) {
       [](Spec& s) { s.accumulate = true; },
       [](Spec& s) { s.a_weight = true; },
       [](Spec& s) { s.b_weight = false; },
+      [](Spec& s) { s.conversion = compile::Conversion::Free; },
+      [](Spec& s) { s.conversion = compile::Conversion::None; },
       [](Spec& s) { s.flash = false; },
       [](Spec& s) { s.fast_exponential = false; },
       [](Spec& s) { s.memory_reuse = false; },
