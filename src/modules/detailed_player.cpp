@@ -28,6 +28,7 @@ DetailedPlayer::DetailedPlayer(const sc_core::sc_module_name& name,
 
 void DetailedPlayer::play(const KernelWork& work, base::Time /*hidden*/) {
   parts_ = stacks_.size();
+  opaque_ = work.program == nullptr;
   if (work.program != nullptr) {
     for (StackCluster* stack : stacks_)
       stack->start(first_core_, *work.program, [this] { part_ended(); });
@@ -54,6 +55,13 @@ void DetailedPlayer::play(const KernelWork& work, base::Time /*hidden*/) {
 void DetailedPlayer::prefetch(const KernelWork& next, models::Ahead ahead) {
   if (next.program == nullptr) return;
   for (StackCluster* stack : stacks_) stack->prefetch(first_core_, *next.program, ahead);
+}
+
+base::Time DetailedPlayer::throttled() const {
+  if (opaque_) return base::Time(0);
+  base::Time sum;
+  for (const StackCluster* stack : stacks_) sum += stack->throttled(first_core_);
+  return base::Time(sum.count() / static_cast<std::int64_t>(stacks_.size()));
 }
 
 void DetailedPlayer::traffic_ended(std::int32_t /*id*/) {

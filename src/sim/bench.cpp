@@ -23,6 +23,7 @@ constexpr double kKneeRatio = 1.1;                   // how closely the knee is 
 constexpr double kApart = 1.06;                      // ratio of neighbouring rates while refining
 constexpr double kSpread = 1.5;                      // between the least rate and the next
 constexpr std::int64_t kWorthwhile = 100;            // loads of a share of 1 / this of a kernel
+constexpr std::int64_t kManyRamps = 200;             // of the limiter: no hot entry above
 constexpr std::int64_t kOffset = 12;                  // of copies: 1 / this of their time
 constexpr double kFirstLimits[] = {0.25, 0.5, 1.0};  // of the average rate
 
@@ -214,6 +215,26 @@ models::AheadLoads KernelBench::loads_ahead(const models::TileProgram& program,
   return ahead;
 }
 
+// A hot entry saves at most the time that a ramp costs, (1 - start share) / 2 of it. The measured
+// gain is bounded by that, since timing of the rest may shift either way.
+void KernelBench::measure_hot(models::KernelProfile& profile, const models::TileProgram& program) {
+  const config::ThrottleSpec& limiter = chip_->tensor.throttle;
+  models::TensorEntry& entry = profile.tensor;
+  if (entry.throttled.count() == 0 || profile.duration.count() > kManyRamps * limiter.ramp.count())
+    return;
+  context_->restart();
+  cluster_.load(program, base::Rate(0));
+  cluster_.warm_up();
+  cluster_.arm({});
+  sc_core::sc_start();
+  const modules::ClusterRun hot = cluster_.result();
+  profile.instructions += hot.instructions;
+  const base::Time throttled(hot.limited.count() / static_cast<std::int64_t>(program.cores.size()));
+  const base::Time ramp(std::llround((1 - limiter.start_share) / 2 * static_cast<double>(limiter.ramp.count())));
+  entry.throttles_less = std::max(base::Time(0), entry.throttled - throttled);
+  entry.saves = std::clamp(profile.duration - hot.duration, base::Time(0), ramp);
+}
+
 // Bytes that cost the DMA engines more than full packets get less data out of a grant.
 base::Rate KernelBench::least_data_rate(const models::KernelProfile& p, std::int64_t cores,
                                         base::Rate least) const {
@@ -245,6 +266,14 @@ models::KernelProfile KernelBench::profile(const models::TileProgram& program, b
   p.instructions = r.instructions;
   p.sbuf_bytes_per_partition = program.sbuf_bytes_per_partition;
   if (p.counts.dma_bytes > 0) measure_copies(p, program);
+  p.tensor.throttled = base::Time(r.limited.count() / cores);
+  if (r.limiter_age.count() > 0) {
+    p.tensor.head = r.first_tensor;
+    p.tensor.tail = r.duration - r.last_tensor;
+    p.tensor.age = r.limiter_age;
+    p.tensor.idle = r.limiter_idle;
+  }
+  measure_hot(p, program);
   p.ahead = loads_ahead(program, p.duration);
   p.curve.push_back({limit(program.cores.size()), p.duration});
   if (p.counts.dma_bytes > 0) add_curve(p, program, least_data_rate(p, cores, least));

@@ -123,11 +123,12 @@ void RankRunner::issue_kernel(const Ticket& t) {
   const models::KernelProfile& p = profile(kernel);
   const bool prefetch = machine_.run->compile.prefetch;
   const compile::OpPlan& plan = plan_of(t);
-  base::Time least = p.duration - (prefetch ? p.ahead.saves : base::Time(0)) +
-                     (p.duration - p.lead_in) * (plan.pieces - 1);
+  const base::Time hot = p.duration - p.tensor.saves;
+  base::Time least = hot - (prefetch ? p.ahead.saves : base::Time(0)) +
+                     (hot - p.lead_in) * (plan.pieces - 1);
   if (plan.last_piece >= 0) {
     const models::KernelProfile& last = profile(static_cast<std::size_t>(plan.last_piece));
-    least += last.duration - last.lead_in;
+    least += last.duration - last.tensor.saves - last.lead_in;
   }
   sequencer_.set_chain_end(t, sequencer_.chain_start(t) + least);
   pieces_.left = plan.pieces - 1;
@@ -176,13 +177,18 @@ void RankRunner::prefetch_next() {
 void RankRunner::book_kernel() {
   const models::KernelProfile& p = profile(pieces_.kernel);
   const std::int64_t took = (machine_.context.now() - pieces_.start).count();
-  const std::int64_t compute = std::min(took, p.compute_active.count());
+  const std::int64_t longer = player_->throttled().count();
+  const std::int64_t useful = (p.compute_active - p.tensor.throttled).count();
+  const std::int64_t compute = std::min(took, useful);
+  const std::int64_t throttled = std::min(took - compute, longer);
   stats_.class_fs[static_cast<std::size_t>(TimeClass::Compute)] += compute;
-  stats_.class_fs[static_cast<std::size_t>(TimeClass::ExposedMemory)] += took - compute;
-  stats_.compute_active_fs += p.compute_active.count();
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::Throttled)] += throttled;
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::ExposedMemory)] += took - compute - throttled;
+  stats_.compute_active_fs += useful + longer;
   KernelCount& count = stats_.kernels[pieces_.kernel];
   ++count.executions;
   count.total_fs += took;
+  count.throttled_fs += longer;
   if (machine_.timeline != nullptr) record(kQueueCompute, pieces_.start, static_cast<std::int64_t>(pieces_.kernel));
   settled_ = machine_.context.now();
 }
@@ -379,6 +385,7 @@ void RankRunner::jump(const LoopBoundary& loop, std::int64_t iterations, base::T
   for (Running& r : running_) r.start += delta;
   pieces_.start += delta;
   settled_ += delta;
+  player_->shift(delta);
   phase_since_ += delta;
   host_->shift(delta);
   cc_->shift(delta);
