@@ -34,11 +34,12 @@ DidtLimiter::DidtLimiter(const config::TensorSpec& spec) {
   window_ = cycles_of(t.window, spec.clock);
   const std::int64_t rearm = std::llround(t.rearm_share * static_cast<double>(kOne));
   idle_limit_ = static_cast<std::int64_t>(Int128(window_) * (kOne - rearm) / kOne);
-  on_ = share_ < kOne && ramp_ > 0;
+  exists_ = share_ < kOne && ramp_ > 0;
   reset();
 }
 
 void DidtLimiter::reset() {
+  on_ = exists_;
   idle_ = true;
   warm_ = false;
   begin_ = ramp_end_ = active_until_ = kNever;

@@ -56,9 +56,13 @@ void LimiterReplay::leave(base::Time now) {
   idle_ = std::min(idle_limit_, idle_ + entry_idle_);
 }
 
-base::Time LimiterReplay::throttled() const {
+base::Time LimiterReplay::cost() const {
+  return running_ == nullptr ? base::Time(0) : running_->tensor.cost - saved();
+}
+
+base::Time LimiterReplay::passes() const {
   if (running_ == nullptr) return base::Time(0);
-  return running_->tensor.throttled - part(running_->tensor.throttles_less, share_);
+  return running_->tensor.passes - part(running_->tensor.passes_less, share_);
 }
 
 base::Time LimiterReplay::saved() const {

@@ -28,7 +28,7 @@ DetailedPlayer::DetailedPlayer(const sc_core::sc_module_name& name,
 
 void DetailedPlayer::play(const KernelWork& work, base::Time /*hidden*/) {
   parts_ = stacks_.size();
-  opaque_ = work.program == nullptr;
+  profile_ = work.program == nullptr ? nullptr : work.profile;
   if (work.program != nullptr) {
     for (StackCluster* stack : stacks_)
       stack->start(first_core_, *work.program, [this] { part_ended(); });
@@ -57,11 +57,13 @@ void DetailedPlayer::prefetch(const KernelWork& next, models::Ahead ahead) {
   for (StackCluster* stack : stacks_) stack->prefetch(first_core_, *next.program, ahead);
 }
 
-base::Time DetailedPlayer::throttled() const {
-  if (opaque_) return base::Time(0);
+// What the kernel takes longer is known of its profile only.
+Throttled DetailedPlayer::throttled() const {
+  if (profile_ == nullptr) return {};
   base::Time sum;
   for (const StackCluster* stack : stacks_) sum += stack->throttled(first_core_);
-  return base::Time(sum.count() / static_cast<std::int64_t>(stacks_.size()));
+  const base::Time passes(sum.count() / static_cast<std::int64_t>(stacks_.size()));
+  return {std::min(profile_->tensor.cost, passes), passes};
 }
 
 void DetailedPlayer::traffic_ended(std::int32_t /*id*/) {

@@ -455,6 +455,11 @@ void StackCluster::warm_up() {
     core->stream(std::size_t(models::Engine::Tensor)).limiter().warm_up();
 }
 
+void StackCluster::release_limiters() {
+  for (Core* core : impl_->jobs[0].cores)
+    core->stream(std::size_t(models::Engine::Tensor)).limiter().release();
+}
+
 void StackCluster::arm(std::function<void()> done) {
   impl_->arm(std::move(done));
 }

@@ -149,14 +149,16 @@ void visit_profile(V& v, Profile& profile) {
   v("ahead_duration_fs", ahead_duration);
   v("ahead_saves_fs", ahead_saves);
   v("ahead_sbuf_bytes_per_partition", ahead_sbuf);
-  auto& [head, tail, age, idle, throttled, tensor_saves, throttles_less] = tensor;
+  auto& [head, tail, age, idle, passes, cost, active, tensor_saves, passes_less] = tensor;
   v("tensor_head_fs", head);
   v("tensor_tail_fs", tail);
   v("tensor_age_fs", age);
   v("tensor_idle_fs", idle);
-  v("throttled_fs", throttled);
+  v("limited_passes_fs", passes);
+  v("limited_cost_fs", cost);
+  v("limited_active_fs", active);
   v("hot_saves_fs", tensor_saves);
-  v("hot_throttles_less_fs", throttles_less);
+  v("hot_passes_less_fs", passes_less);
   v("sbuf_bytes_per_partition", sbuf);
   v("instructions", instructions);
 }

@@ -177,18 +177,17 @@ void RankRunner::prefetch_next() {
 void RankRunner::book_kernel() {
   const models::KernelProfile& p = profile(pieces_.kernel);
   const std::int64_t took = (machine_.context.now() - pieces_.start).count();
-  const std::int64_t longer = player_->throttled().count();
-  const std::int64_t useful = (p.compute_active - p.tensor.throttled).count();
-  const std::int64_t compute = std::min(took, useful);
-  const std::int64_t throttled = std::min(took - compute, longer);
+  const modules::Throttled limited = player_->throttled();
+  const std::int64_t compute = std::min(took, (p.compute_active - p.tensor.active).count());
+  const std::int64_t throttled = std::min(took - compute, limited.cost.count());
   stats_.class_fs[static_cast<std::size_t>(TimeClass::Compute)] += compute;
   stats_.class_fs[static_cast<std::size_t>(TimeClass::Throttled)] += throttled;
   stats_.class_fs[static_cast<std::size_t>(TimeClass::ExposedMemory)] += took - compute - throttled;
-  stats_.compute_active_fs += useful + longer;
+  stats_.compute_active_fs += (p.compute_active - p.tensor.passes + limited.passes).count();
   KernelCount& count = stats_.kernels[pieces_.kernel];
   ++count.executions;
   count.total_fs += took;
-  count.throttled_fs += longer;
+  count.limited_fs += limited.passes.count();
   if (machine_.timeline != nullptr) record(kQueueCompute, pieces_.start, static_cast<std::int64_t>(pieces_.kernel));
   settled_ = machine_.context.now();
 }

@@ -36,6 +36,8 @@ class DidtLimiter {
   void reset();
   // As after work without end until the first instruction.
   void warm_up();
+  // No limit until reset().
+  void release() { on_ = false; }
 
   // Starts an instruction of `cycles` at full rate, not before the start of the one before; the
   // cycles that it takes.
@@ -70,7 +72,7 @@ class DidtLimiter {
   void forget_gaps();
   [[nodiscard]] std::int64_t end_of(std::int64_t x, std::int64_t cycles) const;
 
-  bool on_ = false;
+  bool exists_ = false, on_ = false;
   std::int64_t ramp_ = 0, window_ = 0;  // cycles
   std::int64_t idle_limit_ = 0;         // idle cycles of a window that bring the limit back
   std::int64_t share_ = 0;              // at the start, in 1 / kOne

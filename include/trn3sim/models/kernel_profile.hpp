@@ -34,9 +34,11 @@ struct TensorEntry {
   base::Time tail;       // end of the last one until the end
   base::Time age;        // then: since the limit was last engaged, at most its ramp
   base::Time idle;       // then: idle time in the limiter's window
-  base::Time throttled;  // longer passes on the array, mean over cores
+  base::Time passes;     // what passes on the array take longer, mean over cores
+  base::Time cost;       // what the kernel takes longer than without a limiter
+  base::Time active;     // what its compute_active is longer
   base::Time saves;      // a hot entry, with the limit released, is that much shorter
-  base::Time throttles_less;  // and the passes
+  base::Time passes_less;  // and the passes
 };
 
 struct KernelProfile {

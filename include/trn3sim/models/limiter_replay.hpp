@@ -28,8 +28,9 @@ class LimiterReplay {
   std::int64_t enter(base::Time now, const KernelProfile& profile, base::Time hidden);
   // The kernel that has entered last ends.
   void leave(base::Time now);
-  // What the limiter costs it: longer passes on the array, mean over cores.
-  [[nodiscard]] base::Time throttled() const;
+  // What the limiter costs it, and what passes on the array take longer, mean over cores.
+  [[nodiscard]] base::Time cost() const;
+  [[nodiscard]] base::Time passes() const;
   // What it is shorter than with a cold entry.
   [[nodiscard]] base::Time saved() const;
 

@@ -31,7 +31,7 @@ class KernelPlayer : public sc_core::sc_module, public ComputeUnit, public Kerne
   void play(const KernelWork& work, base::Time hidden) override;
   void prefetch(const KernelWork& next, models::Ahead ahead) override;
   void fingerprint(base::StateHash& hash) const override;
-  [[nodiscard]] base::Time throttled() const override { return throttled_; }
+  [[nodiscard]] Throttled throttled() const override { return throttled_; }
   void shift(base::Time delta) override { limiter_.shift(delta); }
   void kernel_part_ended() override;
 
@@ -50,7 +50,7 @@ class KernelPlayer : public sc_core::sc_module, public ComputeUnit, public Kerne
   std::vector<Loads> loads_;                      // by stack
   const models::KernelProfile* ahead_ = nullptr;  // of the kernel that is loaded ahead
   models::LimiterReplay limiter_;
-  base::Time throttled_;
+  Throttled throttled_;
 };
 
 }  // namespace trn3sim::modules

@@ -57,8 +57,10 @@ class StackCluster : public sc_core::sc_module, public StackTraffic {
   // With an `ahead` other than Everything, arm() begins only such loads, until release().
   void load(const models::TileProgram& program, base::Rate served_cap,
             models::Ahead ahead = models::Ahead::Everything);
-  // The loaded program finds the limiter of TensorE released, whenever it begins to multiply.
+  // The loaded program finds the limiter of TensorE released, whenever it begins to multiply; or
+  // never meets it.
   void warm_up();
+  void release_limiters();
   // Starts the loaded program now. `done` is called once, at its end.
   void arm(std::function<void()> done);
   // What has been loaded ahead, by the bytes of each core.
