@@ -230,8 +230,9 @@ modules::ClusterRun KernelBench::run_beside_limiter(models::KernelProfile& profi
   return cluster_.result();
 }
 
-// The limiter costs at most what passes on the array take longer. Where that is little of the
-// kernel, it stands for the cost, and no run without a limiter is needed. A hot entry saves at most
+// The limiter costs hardly more than what passes on the array take longer (loads are behind them).
+// Where that is little of the kernel, it stands for the cost, and no run without a limiter is needed.
+// A hot entry saves at most
 // the time that a ramp costs, (1 - start share) / 2 of it.
 void KernelBench::measure_limiter(models::KernelProfile& profile,
                                   const models::TileProgram& program,
@@ -248,7 +249,7 @@ void KernelBench::measure_limiter(models::KernelProfile& profile,
   if (e.passes.count() == 0) return;
   if (e.passes.count() * kLittle > profile.duration.count()) {
     const modules::ClusterRun free = run_beside_limiter(profile, program, false);
-    e.cost = std::clamp(cold.duration - free.duration, base::Time(0), e.passes);
+    e.cost = std::max(cold.duration - free.duration, base::Time(0));
     e.active = std::max(cold.compute_active - free.compute_active, base::Time(0));
   }
   if (profile.duration.count() > kManyRamps * limiter.ramp.count()) return;
