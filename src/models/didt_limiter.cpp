@@ -104,9 +104,11 @@ std::int64_t DidtLimiter::end_of(std::int64_t x, std::int64_t cycles) const {
   const Int128 target = flat * x + rise * x * x + Int128(2) * ramp_ * kOne * cycles;
   const Int128 at_ramp = flat * ramp_ + rise * ramp_ * ramp_;
   if (target >= at_ramp)
-    return ramp_ + static_cast<std::int64_t>(base::ceil_div(target - at_ramp, Int128(2) * ramp_ * kOne));
+    return ramp_ +
+           static_cast<std::int64_t>(base::ceil_div(target - at_ramp, Int128(2) * ramp_ * kOne));
   const Int128 half = Int128(ramp_) * share_;
-  auto y = std::max(x, static_cast<std::int64_t>((root(half * half + rise * target) - half) / rise));
+  auto y =
+      std::max(x, static_cast<std::int64_t>((root(half * half + rise * target) - half) / rise));
   while (flat * y + rise * y * y < target) ++y;
   return y;
 }
@@ -129,7 +131,8 @@ std::int64_t DidtLimiter::age() const {
 std::int64_t DidtLimiter::idle() const {
   std::int64_t sum = 0;
   for (std::size_t i = first_gap_; i < gaps_.size(); ++i)
-    sum += std::max<std::int64_t>(0, gaps_[i].end - std::max(gaps_[i].start, active_until_ - window_));
+    sum +=
+        std::max<std::int64_t>(0, gaps_[i].end - std::max(gaps_[i].start, active_until_ - window_));
   return sum;
 }
 

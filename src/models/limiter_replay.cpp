@@ -20,12 +20,11 @@ base::Time part(base::Time time, std::int64_t share) {
 LimiterReplay::LimiterReplay(const config::ThrottleSpec& spec) {
   if (spec.start_share >= 1) return;
   ramp_ = spec.ramp;
-  idle_limit_ = base::Time(
-      std::llround((1 - spec.rearm_share) * static_cast<double>(spec.window.count())));
+  idle_limit_ =
+      base::Time(std::llround((1 - spec.rearm_share) * static_cast<double>(spec.window.count())));
 }
 
-std::int64_t LimiterReplay::enter(base::Time now, const KernelProfile& profile,
-                                  base::Time hidden) {
+std::int64_t LimiterReplay::enter(base::Time now, const KernelProfile& profile, base::Time hidden) {
   running_ = &profile;
   share_ = 0;
   entry_age_ = entry_idle_ = base::Time(0);

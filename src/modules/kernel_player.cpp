@@ -22,7 +22,8 @@ void KernelPlayer::play(const KernelWork& work, base::Time hidden) {
     }
   }
   ahead_ = nullptr;
-  limiter_.enter(shares_.front()->now(), *work.profile, *std::min_element(done.begin(), done.end()));
+  limiter_.enter(shares_.front()->now(), *work.profile,
+                 *std::min_element(done.begin(), done.end()));
   throttled_ = {limiter_.cost(), limiter_.passes()};
   for (std::size_t i = 0; i < shares_.size(); ++i)
     shares_[i]->start_kernel(*work.profile,

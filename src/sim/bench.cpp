@@ -231,9 +231,8 @@ modules::ClusterRun KernelBench::run_beside_limiter(models::KernelProfile& profi
 }
 
 // The limiter costs hardly more than what passes on the array take longer (loads are behind them).
-// Where that is little of the kernel, it stands for the cost, and no run without a limiter is needed.
-// A hot entry saves at most
-// the time that a ramp costs, (1 - start share) / 2 of it.
+// Where that is little of the kernel, it stands for the cost, and no run without a limiter is
+// needed. A hot entry saves at most the time that a ramp costs, (1 - start share) / 2 of it.
 void KernelBench::measure_limiter(models::KernelProfile& profile,
                                   const models::TileProgram& program,
                                   const modules::ClusterRun& cold) {

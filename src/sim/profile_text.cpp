@@ -126,8 +126,8 @@ void visit_counts(V& v, Counts& counts) {
 
 template <class V, class Profile>
 void visit_profile(V& v, Profile& profile) {
-  auto& [duration, curve, lead_in, drain, compute_active, tensor_ideal, engine_busy, dma_busy, counts, copies,
-         shared, ahead, tensor, sbuf, instructions] = profile;
+  auto& [duration, curve, lead_in, drain, compute_active, tensor_ideal, engine_busy, dma_busy,
+         counts, copies, shared, ahead, tensor, sbuf, instructions] = profile;
   v("duration_fs", duration);
   v.points("points", curve);
   for (auto& point : curve) {

@@ -124,8 +124,8 @@ void RankRunner::issue_kernel(const Ticket& t) {
   const bool prefetch = machine_.run->compile.prefetch;
   const compile::OpPlan& plan = plan_of(t);
   const base::Time hot = p.duration - p.tensor.saves;
-  base::Time least = hot - (prefetch ? p.ahead.saves : base::Time(0)) +
-                     (hot - p.lead_in) * (plan.pieces - 1);
+  base::Time least =
+      hot - (prefetch ? p.ahead.saves : base::Time(0)) + (hot - p.lead_in) * (plan.pieces - 1);
   if (plan.last_piece >= 0) {
     const models::KernelProfile& last = profile(static_cast<std::size_t>(plan.last_piece));
     least += last.duration - last.tensor.saves - last.lead_in;

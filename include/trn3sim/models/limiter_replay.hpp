@@ -42,10 +42,10 @@ class LimiterReplay {
  private:
   base::Time ramp_, idle_limit_;
   const KernelProfile* running_ = nullptr;
-  std::int64_t share_ = 0;                  // of the running kernel
-  base::Time entry_age_, entry_idle_;       // likewise, if the share is above 0
-  bool worked_ = false;                     // any kernel on TensorE has ended
-  base::Time ended_, age_, idle_;           // the last work of TensorE
+  std::int64_t share_ = 0;             // of the running kernel
+  base::Time entry_age_, entry_idle_;  // likewise, if the share is above 0
+  bool worked_ = false;                // any kernel on TensorE has ended
+  base::Time ended_, age_, idle_;      // the last work of TensorE
 };
 
 }  // namespace trn3sim::models
