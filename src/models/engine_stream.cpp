@@ -19,7 +19,8 @@ EngineStream::EngineStream(const config::ChipSpec& chip, Engine engine, std::int
       engine_latency_(chip.sync.engine_cycles),
       dma_latency_(chip.sync.dma_to_engine),
       pipeline_(chip.tensor.fill_cycles, chip.tensor.matmul_overhead_cycles,
-                chip.tensor.background_transpose) {}
+                chip.tensor.background_transpose,
+                engine == Engine::Tensor ? DidtLimiter(chip.tensor) : DidtLimiter()) {}
 
 EngineStream::Op EngineStream::decode(const TileProgram& program,
                                       const Instruction& instruction) const {

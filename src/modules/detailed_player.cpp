@@ -28,6 +28,7 @@ DetailedPlayer::DetailedPlayer(const sc_core::sc_module_name& name,
 
 void DetailedPlayer::play(const KernelWork& work, base::Time /*hidden*/) {
   parts_ = stacks_.size();
+  profile_ = work.program == nullptr ? nullptr : work.profile;
   if (work.program != nullptr) {
     for (StackCluster* stack : stacks_)
       stack->start(first_core_, *work.program, [this] { part_ended(); });
@@ -54,6 +55,15 @@ void DetailedPlayer::play(const KernelWork& work, base::Time /*hidden*/) {
 void DetailedPlayer::prefetch(const KernelWork& next, models::Ahead ahead) {
   if (next.program == nullptr) return;
   for (StackCluster* stack : stacks_) stack->prefetch(first_core_, *next.program, ahead);
+}
+
+// What the kernel takes longer is known of its profile only.
+Throttled DetailedPlayer::throttled() const {
+  if (profile_ == nullptr) return {};
+  base::Time sum;
+  for (const StackCluster* stack : stacks_) sum += stack->throttled(first_core_);
+  const base::Time passes(sum.count() / static_cast<std::int64_t>(stacks_.size()));
+  return {std::min(profile_->tensor.cost, passes), passes};
 }
 
 void DetailedPlayer::traffic_ended(std::int32_t /*id*/) {

@@ -51,6 +51,13 @@ struct StackCluster::Impl {
     TrafficEnd* end = nullptr;
     std::int32_t id = 0;
   };
+  // A core's limiter of TensorE after its last program, in cycles since `origin`.
+  struct Limiter {
+    models::DidtLimiter state;
+    base::Time origin;
+    bool used = false;
+    base::Time cost;  // of the program, mean over its cores
+  };
 
   Impl(const config::ChipSpec& spec, Context& context, bool reverse);
 
@@ -70,6 +77,9 @@ struct StackCluster::Impl {
   void maybe_end(std::size_t slot);
   void end_due();
   void measure(Job& job);
+  void measure_tensor(const Job& job, const models::EngineStream& stream);
+  void take_limiters(Job& job);
+  void leave_limiters(const Job& job);
   void collect(Core& changed);
   [[nodiscard]] std::int64_t share() const {
     return align_down(chip->hbm.capacity.count() / chip->cores_per_stack());
@@ -83,6 +93,7 @@ struct StackCluster::Impl {
   std::vector<std::unique_ptr<Core>> cores;  // core x kSets + set
   std::vector<std::size_t> slot_of;          // of the core: index into jobs
   std::vector<Job> jobs;                     // first core x kSets + set
+  std::vector<Limiter> limiters;             // by core
   std::vector<Foreign> foreign;
   std::vector<std::int32_t> free_foreign;
   std::vector<std::int64_t> foreign_cursor;  // first core x regions + region
@@ -99,6 +110,7 @@ StackCluster::Impl::Impl(const config::ChipSpec& spec, Context& context, bool re
       cores(static_cast<std::size_t>(spec.cores_per_stack()) * kSets),
       slot_of(cores.size(), 0),
       jobs(cores.size()),
+      limiters(cores.size() / kSets),
       foreign_cursor(static_cast<std::size_t>(spec.cores_per_stack()) * kForeignRegions, 0) {
   if (!reverse) make_dma();
   for (std::size_t i = 0; i < cores.size(); ++i) {
@@ -174,6 +186,7 @@ void StackCluster::Impl::load(const models::TileProgram& tile_program, base::Rat
   dma->load(tile_program);
   jobs[0].held = ahead != models::Ahead::Everything;
   for (std::size_t i = 0; i < jobs[0].cores.size(); ++i) jobs[0].cores[i]->load(tile_program, i, ahead);
+  for (Limiter& limiter : limiters) limiter.used = false;
   active.reset();
   end_event.cancel();
   finished = false;
@@ -219,13 +232,44 @@ void StackCluster::Impl::launch(std::size_t first_core, const models::TileProgra
     job.cores[i]->load(tile_program, i, ahead);
     job.cores[i]->start();
   }
+  if (!job.held) take_limiters(job);
   maybe_end(slot);
+}
+
+// The programs before have ended: their limiters go on in the cycles of this one.
+void StackCluster::Impl::take_limiters(Job& job) {
+  for (std::size_t i = 0; i < job.cores.size(); ++i) {
+    const Limiter& before = limiters[job.first_core + i];
+    if (!before.used) continue;
+    models::EngineStream& stream = job.cores[i]->stream(std::size_t(models::Engine::Tensor));
+    stream.limiter() = before.state;
+    const base::Time later = job.start - before.origin;
+    if (later.count() >= 0)
+      stream.limiter().shift(stream.edges().edge_at_or_after(later));
+    else
+      stream.limiter().shift(-stream.edges().edge_at_or_after(base::Time(-later.count())));
+  }
+}
+
+void StackCluster::Impl::leave_limiters(const Job& job) {
+  base::Time cost;
+  for (const Core* core : job.cores)
+    cost += core->stream(std::size_t(models::Engine::Tensor)).limited();
+  cost = base::Time(cost.count() / static_cast<std::int64_t>(job.cores.size()));
+  for (std::size_t i = 0; i < job.cores.size(); ++i) {
+    const Core& core = *job.cores[i];
+    limiters[job.first_core + i] = {core.stream(std::size_t(models::Engine::Tensor)).limiter(),
+                                    job.start, true, cost};
+  }
 }
 
 void StackCluster::Impl::release(std::size_t slot) {
   Job& job = jobs[slot];
   job.held = false;
-  if (!measuring) dma->defer(static_cast<std::int32_t>(slot), false);
+  if (!measuring) {
+    dma->defer(static_cast<std::int32_t>(slot), false);
+    take_limiters(job);
+  }
   job.released = clock.now() - job.start;
   for (Core* core : job.cores) core->release(job.released);
   maybe_end(slot);
@@ -319,11 +363,25 @@ void StackCluster::Impl::collect(Core& changed) {
   active.settle(horizon);
 }
 
+void StackCluster::Impl::measure_tensor(const Job& job, const models::EngineStream& stream) {
+  if (stream.first_compute() == base::kTimeMax) return;
+  const base::Time first = stream.first_compute() - job.released;
+  const models::DidtLimiter& limiter = stream.limiter();
+  const base::Time age = stream.edges().edge(limiter.age());
+  const bool other = run.last_tensor.count() > 0;
+  run.first_tensor = other ? std::min(run.first_tensor, first) : first;
+  run.limiter_age = other ? std::min(run.limiter_age, age) : age;
+  run.last_tensor = std::max(run.last_tensor, stream.last_compute() - job.released);
+  run.limiter_idle = std::max(run.limiter_idle, stream.edges().edge(limiter.idle()));
+  run.limited += stream.limited();
+}
+
 void StackCluster::Impl::measure(Job& job) {
   collect(*job.cores.front());
   run.duration = job.ends - job.released;
   run.first_compute = base::kTimeMax;
-  for (Core* core : job.cores)
+  for (Core* core : job.cores) {
+    measure_tensor(job, core->stream(std::size_t(models::Engine::Tensor)));
     for (std::size_t e = 0; e < models::kEngines; ++e) {
       const models::EngineStream& stream = core->stream(e);
       run.first_compute = std::min(run.first_compute, stream.first_compute());
@@ -331,6 +389,7 @@ void StackCluster::Impl::measure(Job& job) {
       run.engine_busy[e] += stream.busy();
       run.instructions += stream.instructions();
     }
+  }
   if (run.first_compute == base::kTimeMax) {  // without compute, everything is lead-in
     run.first_compute = run.last_compute = run.duration;
   } else {
@@ -350,6 +409,7 @@ void StackCluster::Impl::end_due() {
   for (Job& job : jobs) {
     if (!job.active || job.ends > now) continue;
     if (measuring) measure(job);
+    leave_limiters(job);
     job.active = false;
     const std::function<void()> done = std::move(job.done);
     job.done = {};
@@ -388,6 +448,18 @@ void StackCluster::release() {
   impl_->release(0);
 }
 
+void StackCluster::warm_up() {
+  const Impl::Job& job = impl_->jobs[0];
+  TRN3SIM_CHECK(impl_->measuring && !job.active, "nothing is loaded");
+  for (Core* core : job.cores)
+    core->stream(std::size_t(models::Engine::Tensor)).limiter().warm_up();
+}
+
+void StackCluster::release_limiters() {
+  for (Core* core : impl_->jobs[0].cores)
+    core->stream(std::size_t(models::Engine::Tensor)).limiter().release();
+}
+
 void StackCluster::arm(std::function<void()> done) {
   impl_->arm(std::move(done));
 }
@@ -401,6 +473,10 @@ void StackCluster::start(std::int64_t first_core, const models::TileProgram& pro
 void StackCluster::prefetch(std::int64_t first_core, const models::TileProgram& program,
                             models::Ahead ahead) {
   impl_->launch(static_cast<std::size_t>(first_core), program, ahead, {});
+}
+
+base::Time StackCluster::throttled(std::int64_t first_core) const {
+  return impl_->limiters[static_cast<std::size_t>(first_core)].cost;
 }
 
 void StackCluster::inject(const Traffic& traffic, TrafficEnd& end, std::int32_t id) {

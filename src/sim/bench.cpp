@@ -23,6 +23,8 @@ constexpr double kKneeRatio = 1.1;                   // how closely the knee is 
 constexpr double kApart = 1.06;                      // ratio of neighbouring rates while refining
 constexpr double kSpread = 1.5;                      // between the least rate and the next
 constexpr std::int64_t kWorthwhile = 100;            // loads of a share of 1 / this of a kernel
+constexpr std::int64_t kLittle = 1000;               // 1 / this of a kernel
+constexpr std::int64_t kManyRamps = 200;             // of the limiter: no hot entry above
 constexpr std::int64_t kOffset = 12;                  // of copies: 1 / this of their time
 constexpr double kFirstLimits[] = {0.25, 0.5, 1.0};  // of the average rate
 
@@ -214,6 +216,49 @@ models::AheadLoads KernelBench::loads_ahead(const models::TileProgram& program,
   return ahead;
 }
 
+modules::ClusterRun KernelBench::run_beside_limiter(models::KernelProfile& profile,
+                                                    const models::TileProgram& program, bool hot) {
+  context_->restart();
+  cluster_.load(program, base::Rate(0));
+  if (hot)
+    cluster_.warm_up();
+  else
+    cluster_.release_limiters();
+  cluster_.arm({});
+  sc_core::sc_start();
+  profile.instructions += cluster_.result().instructions;
+  return cluster_.result();
+}
+
+// The limiter costs hardly more than what passes on the array take longer (loads are behind them).
+// Where that is little of the kernel, it stands for the cost, and no run without a limiter is
+// needed. A hot entry saves at most the time that a ramp costs, (1 - start share) / 2 of it.
+void KernelBench::measure_limiter(models::KernelProfile& profile,
+                                  const models::TileProgram& program,
+                                  const modules::ClusterRun& cold) {
+  const auto cores = static_cast<std::int64_t>(program.cores.size());
+  const config::ThrottleSpec& limiter = chip_->tensor.throttle;
+  models::TensorEntry& e = profile.tensor;
+  if (cold.limiter_age.count() == 0) return;
+  e.head = cold.first_tensor;
+  e.tail = cold.duration - cold.last_tensor;
+  e.age = cold.limiter_age;
+  e.idle = cold.limiter_idle;
+  e.passes = e.cost = e.active = base::Time(cold.limited.count() / cores);
+  if (e.passes.count() == 0) return;
+  if (e.passes.count() * kLittle > profile.duration.count()) {
+    const modules::ClusterRun free = run_beside_limiter(profile, program, false);
+    e.cost = std::max(cold.duration - free.duration, base::Time(0));
+    e.active = std::max(cold.compute_active - free.compute_active, base::Time(0));
+  }
+  if (profile.duration.count() > kManyRamps * limiter.ramp.count()) return;
+  const modules::ClusterRun hot = run_beside_limiter(profile, program, true);
+  const base::Time ramp(
+      std::llround((1 - limiter.start_share) / 2 * static_cast<double>(limiter.ramp.count())));
+  e.passes_less = std::max(base::Time(0), e.passes - base::Time(hot.limited.count() / cores));
+  e.saves = std::clamp(cold.duration - hot.duration, base::Time(0), std::min(ramp, e.cost));
+}
+
 // Bytes that cost the DMA engines more than full packets get less data out of a grant.
 base::Rate KernelBench::least_data_rate(const models::KernelProfile& p, std::int64_t cores,
                                         base::Rate least) const {
@@ -245,6 +290,7 @@ models::KernelProfile KernelBench::profile(const models::TileProgram& program, b
   p.instructions = r.instructions;
   p.sbuf_bytes_per_partition = program.sbuf_bytes_per_partition;
   if (p.counts.dma_bytes > 0) measure_copies(p, program);
+  measure_limiter(p, program, r);
   p.ahead = loads_ahead(program, p.duration);
   p.curve.push_back({limit(program.cores.size()), p.duration});
   if (p.counts.dma_bytes > 0) add_curve(p, program, least_data_rate(p, cores, least));

@@ -134,6 +134,10 @@ void Collector::kernels() {
       ideal += Int128(p.tensor_ideal.count()) * c.executions;
       for (std::size_t e = 0; e < models::kEngines; ++e)
         busy[e] += Int128(p.engine_busy[e].count()) * c.executions * place.stacks * place.cores;
+      // Hot entries are shorter than the profile.
+      const Int128 less = Int128(p.tensor.passes.count()) * c.executions - c.limited_fs;
+      busy[std::size_t(models::Engine::Tensor)] -= less * place.stacks * place.cores;
+      core_busy -= less * place.stacks * place.cores;
       core_busy += Int128(p.compute_active.count()) * c.executions * place.stacks * place.cores;
     }
     if (k.count == 0) continue;

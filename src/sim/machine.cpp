@@ -195,7 +195,8 @@ void Machine::make_stack_units(std::size_t r) {
               .get());
     port.share = shares.front();
     players_[r] = std::make_unique<modules::KernelPlayer>(
-        name.c_str(), shares, static_cast<std::int32_t>(port.first_core), *runners_[r]);
+        name.c_str(), shares, static_cast<std::int32_t>(port.first_core), *runners_[r],
+        chip.tensor.throttle);
     return;
   }
   std::vector<modules::StackCluster*> stacks;

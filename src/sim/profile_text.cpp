@@ -35,6 +35,10 @@ class ChipText {
     ChipText inner(out_, fmt::format("{}{}.", path_, key));
     describe(inner, spec);
   }
+  template <class S>
+  void optional_section(std::string_view key, S& spec, bool present, std::string_view doc) {
+    if (present) section(key, spec, doc);
+  }
   void count(std::string_view key, std::int64_t value, std::int64_t, std::int64_t,
              std::string_view) {
     put(key, value);
@@ -123,8 +127,8 @@ void visit_counts(V& v, Counts& counts) {
 
 template <class V, class Profile>
 void visit_profile(V& v, Profile& profile) {
-  auto& [duration, curve, lead_in, drain, compute_active, tensor_ideal, engine_busy, dma_busy, counts, copies,
-         shared, ahead, sbuf, instructions] = profile;
+  auto& [duration, curve, lead_in, drain, compute_active, tensor_ideal, engine_busy, dma_busy,
+         counts, copies, shared, ahead, tensor, sbuf, instructions] = profile;
   v("duration_fs", duration);
   v.points("points", curve);
   for (auto& point : curve) {
@@ -146,6 +150,16 @@ void visit_profile(V& v, Profile& profile) {
   v("ahead_duration_fs", ahead_duration);
   v("ahead_saves_fs", ahead_saves);
   v("ahead_sbuf_bytes_per_partition", ahead_sbuf);
+  auto& [head, tail, age, idle, passes, cost, active, tensor_saves, passes_less] = tensor;
+  v("tensor_head_fs", head);
+  v("tensor_tail_fs", tail);
+  v("tensor_age_fs", age);
+  v("tensor_idle_fs", idle);
+  v("limited_passes_fs", passes);
+  v("limited_cost_fs", cost);
+  v("limited_active_fs", active);
+  v("hot_saves_fs", tensor_saves);
+  v("hot_passes_less_fs", passes_less);
   v("sbuf_bytes_per_partition", sbuf);
   v("instructions", instructions);
 }

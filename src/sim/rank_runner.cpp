@@ -123,8 +123,9 @@ base::Time RankRunner::least_time(const models::KernelProfile& p, bool first_pie
   const compile::RankPlace& place = machine_.plan->places[static_cast<std::size_t>(rank_)];
   if (machine_.run->is_detailed(place.chip))
     return std::max(p.dma_busy, *std::max_element(p.engine_busy.begin(), p.engine_busy.end()));
-  if (!first_piece) return p.duration - p.lead_in;
-  return machine_.run->compile.prefetch ? p.duration - p.ahead.saves : p.duration;
+  const base::Time hot = p.duration - p.tensor.saves;
+  if (!first_piece) return hot - p.lead_in;
+  return machine_.run->compile.prefetch ? hot - p.ahead.saves : hot;
 }
 
 // The pieces of one op are one loop, so the loads of the next piece always overlap the current one.
@@ -182,13 +183,17 @@ void RankRunner::prefetch_next() {
 void RankRunner::book_kernel() {
   const models::KernelProfile& p = profile(pieces_.kernel);
   const std::int64_t took = (machine_.context.now() - pieces_.start).count();
-  const std::int64_t compute = std::min(took, p.compute_active.count());
+  const modules::Throttled limited = player_->throttled();
+  const std::int64_t compute = std::min(took, (p.compute_active - p.tensor.active).count());
+  const std::int64_t throttled = std::min(took - compute, limited.cost.count());
   stats_.class_fs[static_cast<std::size_t>(TimeClass::Compute)] += compute;
-  stats_.class_fs[static_cast<std::size_t>(TimeClass::ExposedMemory)] += took - compute;
-  stats_.compute_active_fs += p.compute_active.count();
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::Throttled)] += throttled;
+  stats_.class_fs[static_cast<std::size_t>(TimeClass::ExposedMemory)] += took - compute - throttled;
+  stats_.compute_active_fs += (p.compute_active - p.tensor.passes + limited.passes).count();
   KernelCount& count = stats_.kernels[pieces_.kernel];
   ++count.executions;
   count.total_fs += took;
+  count.limited_fs += limited.passes.count();
   if (machine_.timeline != nullptr) record(kQueueCompute, pieces_.start, static_cast<std::int64_t>(pieces_.kernel));
   settled_ = machine_.context.now();
 }
@@ -385,6 +390,7 @@ void RankRunner::jump(const LoopBoundary& loop, std::int64_t iterations, base::T
   for (Running& r : running_) r.start += delta;
   pieces_.start += delta;
   settled_ += delta;
+  player_->shift(delta);
   phase_since_ += delta;
   host_->shift(delta);
   cc_->shift(delta);

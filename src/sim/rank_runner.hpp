@@ -21,6 +21,7 @@ namespace trn3sim::sim {
 struct KernelCount {
   std::int64_t executions = 0;
   std::int64_t total_fs = 0;
+  std::int64_t limited_fs = 0;  // longer passes on the array, mean over cores
 };
 
 struct LabelCount {
@@ -69,6 +70,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
     for (KernelCount& k : stats_.kernels) {
       f(k.executions);
       f(k.total_fs);
+      f(k.limited_fs);
     }
     for (LabelCount& l : stats_.labels) {
       f(l.instances);

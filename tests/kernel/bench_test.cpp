@@ -150,6 +150,60 @@ TEST_F(KernelBenchTest, ComputeOnlyKernelHasOnePoint) {
   EXPECT_EQ(p.dma_busy, base::Time(0));
 }
 
+// 100 passes of 512 cycles after a load: on a cold array a quarter of the ramp longer.
+TEST_F(KernelBenchTest, AHotEntrySavesTheRamp) {
+  TileBuilder t;
+  t.add(Engine::Tensor, test::load_stationary(128, 128));
+  t.loop(Engine::Tensor, 100, [&] { t.add(Engine::Tensor, test::multiply(128, 128, 512)); });
+  config::ChipSpec limited = chip;
+  test::set_test_limiter(limited.tensor);
+  KernelBench plain("plain", chip, context), bench("bench", limited, context);
+  const KernelProfile off = plain.profile(t.program());
+  EXPECT_EQ(off.tensor.age, base::Time(0));
+  EXPECT_EQ(off.tensor.cost, base::Time(0));
+  const KernelProfile p = bench.profile(t.program());
+  const models::TensorEntry& e = p.tensor;
+  const base::Time ramp = base::nanoseconds(750), cycles = base::nanoseconds(10);
+  EXPECT_EQ(p.duration, off.duration + e.cost);
+  EXPECT_LE(e.cost, ramp);
+  EXPECT_GE(e.cost, ramp - cycles) << "the 9 cycles between passes are no work";
+  EXPECT_EQ(e.saves, e.cost) << "nothing engages the limit again";
+  EXPECT_EQ(e.passes_less, e.passes);
+  EXPECT_EQ(p.compute_active, off.compute_active + e.active);
+  EXPECT_EQ(e.head, base::Time(0));
+  EXPECT_EQ(e.age, base::nanoseconds(3000));
+  EXPECT_EQ(e.idle, base::Time(0));
+  // The last results leave the array after its last work.
+  EXPECT_GT(e.tail, base::nanoseconds(100));
+  EXPECT_LT(e.tail, base::nanoseconds(140));
+}
+
+// Cores that run program after program carry the limiter on: hot if TensorE idles up to 1.5 us.
+TEST_F(KernelBenchTest, TheLimiterGoesFromProgramToProgram) {
+  config::ChipSpec limited = chip;
+  test::set_test_limiter(limited.tensor);
+  TileBuilder t;
+  t.loop(Engine::Tensor, 100, [&] { t.add(Engine::Tensor, test::multiply(128, 128, 512)); });
+  KernelBench bench("bench", limited, context);
+  modules::StackCluster stack("stack", limited, context);
+  const KernelProfile p = bench.profile(t.program());
+  for (const std::int64_t pause : {1, 1360, 1400}) {
+    context.restart();
+    stack.load(t.program(), base::Rate(0));
+    base::Time first, second;
+    stack.start(0, t.program(), [&] { first = context.now(); });
+    sc_core::sc_start(modules::to_sc(p.duration + base::nanoseconds(pause)));
+    const base::Time start = context.now();
+    stack.start(0, t.program(), [&] { second = context.now(); });
+    sc_core::sc_start();
+    EXPECT_EQ(first, p.duration);
+    const bool hot = p.tensor.tail + base::nanoseconds(pause) <= base::nanoseconds(1500);
+    EXPECT_EQ(hot, pause < 1400);
+    EXPECT_EQ(second - start, hot ? p.duration - p.tensor.saves : p.duration) << pause;
+    EXPECT_EQ(stack.throttled(0), hot ? base::Time(0) : p.tensor.passes);
+  }
+}
+
 TEST_F(KernelBenchTest, OrderOfProfilingDoesNotMatter) {
   KernelBench bench("bench", chip, context);
   const models::TileProgram a = tiles(50, 2, false), b = tiles(30, 9, true);

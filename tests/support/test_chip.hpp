@@ -93,6 +93,11 @@ inline void set_test_hbm(config::HbmSpec& h) {
   h.queue_depth = 128;
 }
 
+// The limiter of TensorE's current, which the test chip is without.
+inline void set_test_limiter(config::TensorSpec& t) {
+  t.throttle = {0.5, base::nanoseconds(3000), base::nanoseconds(3000), 0.5};
+}
+
 // Cores, DMA and HBM of a Trainium3; fabric, host and energy stay zero.
 inline config::ChipSpec test_chip() {
   config::ChipSpec c;

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The trn3sim authors
 # SPDX-License-Identifier: Apache-2.0
 """Each resource matters: halving it changes a named result in the expected direction."""
+import json
 import tempfile
 import unittest
 
@@ -79,6 +80,35 @@ class MutationTest(unittest.TestCase):
         done = runner.run("--config", "instance16.json", "--trace", self.trace, "--quiet",
                           "--set", "chip.hbm.bandwidth=4TB/s")
         self.assertEqual(done.stderr, "")
+
+    def test_half_the_ramp_of_the_limiter_costs_less(self):
+        half, none = self.mutated("chip.tensor.throttle.ramp=1.5us"), self.mutated("chip.tensor.throttle.start_share=1")
+        self.assertLess(half["step_fs"], self.base["step_fs"])
+        self.assertLess(none["step_fs"], half["step_fs"])
+        # Kernels of milliseconds: the ramps are little of the step.
+        self.assertLess(self.base["step_fs"], 1.01 * none["step_fs"])
+        classes = [r["breakdown"]["mean_fs"]["throttled"] for r in (self.base, half, none)]
+        self.assertGreater(classes[0], classes[1])
+        self.assertGreater(classes[1], classes[2])
+        self.assertEqual(classes[2], 0)
+        for r in (self.base, half, none):
+            self.assertEqual(sum(r["breakdown"]["mean_fs"].values()), r["step_fs"])
+
+    def test_the_limiter_costs_short_kernels_more(self):
+        """Kernels of microseconds with idle times between them never find the limit released."""
+        path = f"{self.folder.name}/short.trace"
+        ops = [{"op": "gemm", "id": f"g{i}", "m": 128, "n": 512, "k": 512, "deps": [f"g{i - 1}"] if i else []}
+               for i in range(50)]
+        header = {"trace": "trn3sim", "v": 1, "name": "short", "rank_unit": "core", "mesh": [["dp", 1]],
+                  "defaults": {"dtype": "bf16"}}
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in [header, *ops])
+
+        def cost(trace, config):
+            on = runner.results(config, trace)[1]
+            off = runner.results(config, trace, "chip.tensor.throttle.start_share=1")[1]
+            return on["step_fs"] / off["step_fs"] - 1
+        self.assertGreater(cost(path, "chip1.json"), 4 * cost(self.trace, "instance16.json"))
 
     def test_dropping_fusion_slows_the_step(self):
         r = self.mutated("compile.fusion=false")

@@ -45,6 +45,14 @@ void describe(V& v, DTypeTable<Energy>& s) {
 }
 
 template <class V>
+void describe(V& v, ThrottleSpec& s) {
+  v.share("start_share", s.start_share, "of the full rate when work begins; 1: no limit");
+  v.positive("ramp", s.ramp, "from the start of work until the full rate");
+  v.positive("window", s.window, "in which utilisation is judged");
+  v.share("rearm_share", s.rearm_share, "utilisation of a window below which the limit is back");
+}
+
+template <class V>
 void describe(V& v, TensorSpec& s) {
   // Kernels are made of tiles of 128 x 128.
   v.count("rows", s.rows, 128, 4096, "contraction positions of the array");
@@ -63,6 +71,8 @@ void describe(V& v, TensorSpec& s) {
           "from the first moving column to the first result");
   v.flag("sparse_weights", s.sparse_weights, "stationary weights may be compressed");
   v.flag("background_transpose", s.background_transpose, "PE transposes hide behind matmuls");
+  v.optional_section("throttle", s.throttle, s.throttle.ramp.count() > 0,
+                     "limiter of the array's current after idling; missing: none");
 }
 
 template <class V>

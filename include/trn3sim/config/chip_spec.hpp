@@ -22,6 +22,14 @@ using base::Power;
 using base::Rate;
 using base::Time;
 
+// The limiter of TensorE's current (dI/dt). Off with start_share 1 or without a ramp.
+struct ThrottleSpec {
+  double start_share = 1;  // of the full rate when work begins
+  Time ramp;               // until the full rate
+  Time window;             // in which utilisation is judged
+  double rearm_share = 0;  // utilisation of a window below which the limit is back
+};
+
 // Systolic array of a NeuronCore (TensorE).
 struct TensorSpec {
   std::int64_t rows = 0;     // contraction positions (partitions)
@@ -36,6 +44,7 @@ struct TensorSpec {
   std::int64_t fill_cycles = 0;         // from first moving column to first result
   bool sparse_weights = false;          // stationary weights of 16-bit formats may be compressed
   bool background_transpose = false;    // v4: PE transposes hide behind matmuls
+  ThrottleSpec throttle;
 };
 
 // Vector, Scalar and GpSimd engines.

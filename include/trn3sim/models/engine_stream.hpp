@@ -47,6 +47,11 @@ class EngineStream {
     return first_compute_ < 0 ? base::kTimeMax : edges_.edge(first_compute_);
   }
   [[nodiscard]] base::Time last_compute() const { return edges_.edge(last_compute_); }
+  // Of TensorE: its limiter in cycles of this program's clock, to hand over from the program before
+  // and to the next; the time that its passes took longer because of it.
+  [[nodiscard]] DidtLimiter& limiter() { return pipeline_.limiter(); }
+  [[nodiscard]] const DidtLimiter& limiter() const { return pipeline_.limiter(); }
+  [[nodiscard]] base::Time limited() const { return edges_.edge(pipeline_.limited()); }
   // No busy interval of the future starts before this; kTimeMax if there is none to come.
   [[nodiscard]] base::Time next_busy_bound() const {
     return computes_ && !done() ? edges_.edge(free_) : base::kTimeMax;

@@ -27,6 +27,20 @@ struct AheadLoads {
   std::int64_t sbuf_bytes_per_partition = 0;  // that they fill, on the fullest core
 };
 
+// How a kernel meets the limiter of TensorE's current. The kernel's other numbers are those of a cold
+// entry, with TensorE idle before. All zero without work on TensorE or without a limiter.
+struct TensorEntry {
+  base::Time head;       // start until the first instruction of TensorE
+  base::Time tail;       // end of the last one until the end
+  base::Time age;        // then: since the limit was last engaged, at most its ramp
+  base::Time idle;       // then: idle time in the limiter's window
+  base::Time passes;     // what passes on the array take longer, mean over cores
+  base::Time cost;       // what the kernel takes longer than without a limiter
+  base::Time active;     // what its compute_active is longer
+  base::Time saves;      // a hot entry, with the limit released, is that much shorter
+  base::Time passes_less;  // and the passes
+};
+
 struct KernelProfile {
   base::Time duration;                    // with nothing else on the stack
   std::vector<ProfilePoint> curve;        // ascending served rate; the last is the unlimited point
@@ -41,6 +55,7 @@ struct KernelProfile {
   std::int64_t copies = 0;
   base::Time shared;
   AheadLoads ahead;
+  TensorEntry tensor;
   std::int64_t sbuf_bytes_per_partition = 0;  // that the kernel takes
   std::int64_t instructions = 0;              // simulated on the bench, all points
 

@@ -27,6 +27,12 @@ struct KernelWork {
   models::ByteWeights weights;  // on a stack's share
 };
 
+// What the limiter of TensorE's current costs a kernel.
+struct Throttled {
+  base::Time cost;    // it takes longer
+  base::Time passes;  // passes on the array take longer, mean over cores
+};
+
 class ComputeUnit {
  public:
   virtual ~ComputeUnit() = default;
@@ -35,8 +41,12 @@ class ComputeUnit {
   virtual void play(const KernelWork& work, base::Time hidden) = 0;
   // Begins loads of `next`, which is played after the kernel that has just started.
   virtual void prefetch(const KernelWork& next, models::Ahead ahead) = 0;
+  // Of the running kernel, or the one that ends now.
+  [[nodiscard]] virtual Throttled throttled() const = 0;
   // State, for the detection of repetition.
   virtual void fingerprint(base::StateHash& hash) const = 0;
+  // Goes on as if `delta` had passed.
+  virtual void shift(base::Time delta) = 0;
 };
 
 }  // namespace trn3sim::modules

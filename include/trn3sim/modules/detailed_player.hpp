@@ -24,6 +24,8 @@ class DetailedPlayer : public sc_core::sc_module, public ComputeUnit, public Tra
 
   void play(const KernelWork& work, base::Time hidden) override;
   void prefetch(const KernelWork& next, models::Ahead ahead) override;
+  [[nodiscard]] Throttled throttled() const override;
+  void shift(base::Time /*delta*/) override {}
   void fingerprint(base::StateHash& /*hash*/) const override {}  // no loops are skipped
   void traffic_ended(std::int32_t id) override;
 
@@ -35,6 +37,7 @@ class DetailedPlayer : public sc_core::sc_module, public ComputeUnit, public Tra
   const Context& context_;
   PlayerEnd& end_;
   std::size_t parts_ = 0;
+  const models::KernelProfile* profile_ = nullptr;  // of the last kernel, if it has a program
   sc_core::sc_event opaque_end_;
 };
 

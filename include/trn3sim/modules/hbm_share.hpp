@@ -38,6 +38,7 @@ class HbmShare : public sc_core::sc_module {
   [[nodiscard]] base::Rate granted(models::ShareModel::Handle flow) const {
     return model_.granted(flow);
   }
+  [[nodiscard]] base::Time now() const { return context_.now(); }
   [[nodiscard]] std::int64_t events() const { return events_; }
   void fingerprint(base::StateHash& hash) const { model_.fingerprint(hash, context_.now()); }
   // Everything continues `delta` later; the pending wake finds nothing due and re-arms.

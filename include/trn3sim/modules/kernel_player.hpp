@@ -4,12 +4,13 @@
 // The cores of one rank in profiled mode: plays one kernel at a time on the stacks of the rank. A
 // kernel on several stacks ends when its part on every stack has. Loads ahead are work of their own
 // on each stack, beside the running kernel; the next kernel is shorter by the share of them that is
-// done when it starts.
+// done when it starts, and by what it saves if it finds the limiter of TensorE released.
 #pragma once
 
 #include <systemc>
 #include <vector>
 
+#include "trn3sim/models/limiter_replay.hpp"
 #include "trn3sim/modules/compute_unit.hpp"
 #include "trn3sim/modules/hbm_share.hpp"
 
@@ -19,19 +20,20 @@ class KernelPlayer : public sc_core::sc_module, public ComputeUnit, public Kerne
  public:
   // `group`: of the rank's DMA engines on each stack.
   KernelPlayer(const sc_core::sc_module_name& name, std::vector<HbmShare*> shares,
-               std::int32_t group, PlayerEnd& end)
+               std::int32_t group, PlayerEnd& end, const config::ThrottleSpec& limiter)
       : sc_module(name),
         shares_(std::move(shares)),
         group_(group),
         end_(end),
-        loads_(shares_.size()) {}
+        loads_(shares_.size()),
+        limiter_(limiter) {}
 
   void play(const KernelWork& work, base::Time hidden) override;
   void prefetch(const KernelWork& next, models::Ahead ahead) override;
   void fingerprint(base::StateHash& hash) const override;
-  void kernel_part_ended() override {
-    if (--parts_ == 0) end_.kernel_ended();
-  }
+  [[nodiscard]] Throttled throttled() const override { return throttled_; }
+  void shift(base::Time delta) override { limiter_.shift(delta); }
+  void kernel_part_ended() override;
 
  private:
   // Loads ahead on one stack.
@@ -47,6 +49,8 @@ class KernelPlayer : public sc_core::sc_module, public ComputeUnit, public Kerne
   std::size_t parts_ = 0;
   std::vector<Loads> loads_;                      // by stack
   const models::KernelProfile* ahead_ = nullptr;  // of the kernel that is loaded ahead
+  models::LimiterReplay limiter_;
+  Throttled throttled_;
 };
 
 }  // namespace trn3sim::modules

@@ -8,7 +8,8 @@
 // A bench resets the cluster and runs one program: load(), arm(), result(). On a detailed chip the
 // stack's state continues from program to program: start() runs a program on some of the cores,
 // prefetch() loads the weights of the next one in the shadow of the running one, and inject() adds
-// the traffic of messages and collectives. Not modelled on a detailed chip: whether both programs'
+// the traffic of messages and collectives. The limiter of TensorE belongs to the core: its state goes
+// from program to program. Not modelled on a detailed chip: whether both programs'
 // tiles fit in SBUF together.
 #pragma once
 
@@ -34,6 +35,10 @@ struct ClusterRun {
   base::Time compute_active;  // union over cores and compute engines of busy intervals
   std::array<base::Time, models::kEngines> engine_busy{};  // summed over cores
   base::Time dma_busy;                                     // summed over DMA engines
+  // TensorE: start of the first instruction and end of the last, both 0 without one. The limiter of
+  // its current at that end: age of the work and idle time in the window, of the core where they
+  // say most against a hot successor; what it cost, summed over cores.
+  base::Time first_tensor, last_tensor, limiter_age, limiter_idle, limited;
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_activates = 0;
   std::int64_t instructions = 0;
 };
@@ -52,6 +57,10 @@ class StackCluster : public sc_core::sc_module, public StackTraffic {
   // With an `ahead` other than Everything, arm() begins only such loads, until release().
   void load(const models::TileProgram& program, base::Rate served_cap,
             models::Ahead ahead = models::Ahead::Everything);
+  // The loaded program finds the limiter of TensorE released, whenever it begins to multiply; or
+  // never meets it.
+  void warm_up();
+  void release_limiters();
   // Starts the loaded program now. `done` is called once, at its end.
   void arm(std::function<void()> done);
   // What has been loaded ahead, by the bytes of each core.
@@ -75,6 +84,9 @@ class StackCluster : public sc_core::sc_module, public StackTraffic {
              std::function<void()> done);
   // Begins loads of the program that start() will be given next on these cores.
   void prefetch(std::int64_t first_core, const models::TileProgram& program, models::Ahead ahead);
+  // What the limiter of TensorE cost the last program that ended there: longer passes on the array,
+  // mean over its cores.
+  [[nodiscard]] base::Time throttled(std::int64_t first_core) const;
   void inject(const Traffic& traffic, TrafficEnd& end, std::int32_t id) override;
 
  private:

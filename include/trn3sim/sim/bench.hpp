@@ -26,7 +26,7 @@ class KernelBench {
   // average rate, at the knee above which more does not help (the last point of the curve) and
   // until interpolation in 1 / rate errs by less than 1 %, at most 12 points. Rates below `least`
   // are never granted, so they are measured only to find the knee. A run begins with weights that have
-  // been loaded ahead, where that can matter; one has copies of the kernel on the other cores. Throws InternalError for a
+  // been loaded ahead, two with the limiter of TensorE released at the start and for good, where that can matter; one has copies of the kernel on the other cores. Throws InternalError for a
   // program that deadlocks.
   models::KernelProfile profile(const models::TileProgram& program,
                                 base::Rate least = base::Rate(0));
@@ -46,6 +46,12 @@ class KernelBench {
   void measure_copies(models::KernelProfile& profile, const models::TileProgram& program);
   // What the kernel gains if its first weights are there when it starts.
   models::AheadLoads loads_ahead(const models::TileProgram& program, base::Time duration);
+  // What the limiter of TensorE costs, and what the kernel gains if it is released at the start.
+  void measure_limiter(models::KernelProfile& profile, const models::TileProgram& program,
+                       const modules::ClusterRun& cold);
+  // `hot`: released at the start only; else it never engages.
+  modules::ClusterRun run_beside_limiter(models::KernelProfile& profile,
+                                         const models::TileProgram& program, bool hot);
   [[nodiscard]] base::Rate least_data_rate(const models::KernelProfile& profile, std::int64_t cores,
                                            base::Rate least) const;
   // What DMA and HBM can grant at most.

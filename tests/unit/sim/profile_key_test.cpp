@@ -29,6 +29,10 @@ class Leaves {
     Leaves inner(change_, path_ + std::string(key) + ".");
     describe(inner, spec);
   }
+  template <class S>
+  void optional_section(std::string_view key, S& spec, bool present, std::string_view doc) {
+    if (present) section(key, spec, doc);
+  }
   template <class T, class... Rest>
   void count(std::string_view key, T& value, const Rest&...) {
     change_(path_ + std::string(key), value);
@@ -93,8 +97,11 @@ bool seen_by_kernels(const std::string& path) {
 }
 
 TEST(ProfileKey, ChangesWithWhatKernelsSeeOfTheChipAndWithNothingElse) {
-  const config::ChipSpec chip = test::test_chip();
+  config::ChipSpec chip = test::test_chip();
+  const std::string without_limiter = profile_key("v", chip, {}, kLeast);
+  test::set_test_limiter(chip.tensor);
   const std::string key = profile_key("v", chip, {}, kLeast);
+  EXPECT_NE(key, without_limiter);
   std::set<std::string> keys = {key};
   int changed = 0;
   for (int i = 0;; ++i) {
@@ -110,9 +117,9 @@ TEST(ProfileKey, ChangesWithWhatKernelsSeeOfTheChipAndWithNothingElse) {
       EXPECT_EQ(profile_key("v", other, {}, kLeast), key) << change.path;
     }
   }
-  // 8 of the tensor engine plus its formats, 3 lane engines of 7, SBUF 3, PSUM 3, sync 3, DMA 12,
+  // 8 of the tensor engine plus its formats and 4 of the limiter, 3 lane engines of 7, SBUF 3, PSUM 3, sync 3, DMA 12,
   // HBM 30, and the counts of cores, dies, stacks and the logical core.
-  EXPECT_GE(changed, 8 + int{base::kDTypes} + 21 + 9 + 12 + 30 + 4);
+  EXPECT_GE(changed, 8 + int{base::kDTypes} + 4 + 21 + 9 + 12 + 30 + 4);
 }
 
 TEST(ProfileKey, ChangesWithTheVersionAndTheLeastRate) {

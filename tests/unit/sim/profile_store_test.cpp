@@ -38,6 +38,9 @@ models::KernelProfile sample_profile() {
   p.ahead.duration = time();
   p.ahead.saves = time();
   p.ahead.sbuf_bytes_per_partition = next += 11;
+  models::TensorEntry& e = p.tensor;
+  for (base::Time* t : {&e.head, &e.tail, &e.age, &e.idle, &e.passes, &e.cost, &e.active, &e.saves, &e.passes_less})
+    *t = time();
   p.sbuf_bytes_per_partition = next += 11;
   p.drain = time();
   p.compute_active = time();
@@ -64,9 +67,9 @@ TEST(ProfileText, ReadsBackEveryField) {
   const models::KernelProfile p = sample_profile();
   const std::string text = profile_to_text(kKey, p);
   // 5 times, 3 points of 2, engines, dma_busy, formats, 18 counts, 2 of copies, 4 of loads ahead,
-  // SBUF and the instructions, in steps of 11 from 1'000'000'018.
+  // 9 of the tensor entry, SBUF and the instructions, in steps of 11 from 1'000'000'018.
   const std::int64_t fields =
-      5 + 6 + std::int64_t{models::kEngines} + 1 + std::int64_t{base::kDTypes} + 18 + 2 + 4 + 2;
+      5 + 6 + std::int64_t{models::kEngines} + 1 + std::int64_t{base::kDTypes} + 18 + 2 + 4 + 9 + 2;
   EXPECT_EQ(p.instructions, 1'000'000'007 + 11 * fields);
   for (std::int64_t i = 1; i <= fields; ++i)
     EXPECT_NE(text.find(fmt::format(" {}\n", 1'000'000'007 + 11 * i)), std::string::npos) << i;
