@@ -44,7 +44,7 @@ What each switch does is in [modelling.md](modelling.md#compiler-levels). No swi
 {levels}
 Published for dense BF16 training on Trainium3, on the headline peak: 43 % with the stock compiler, about 60 % with hand
 kernels (SemiAnalysis, Trainium3 deep dive, 2025; no model or layout is given). 39 % was published for Trainium1.
-`stock` runs the graph op by op. `tuned` and `ideal` lie above the published figures: the clock is never throttled, no
+`stock` runs the graph op by op. `tuned` and `ideal` lie above the published figures: power never throttles the clock, no
 host or runtime gap is modelled, every kernel has the predicted best mapping, and its engines overlap without a gap.
 
 ## From stock to ideal, one switch after another

@@ -55,7 +55,7 @@ was calibrated on private hardware. What a comparison cannot say is stated with 
 Published for dense BF16 training on Trainium3: 43 % MFU with the stock compiler, about 60 % with hand-written kernels
 (SemiAnalysis, Trainium3 deep dive, 2025; no model, size or layout is given, and the peak is the headline one).
 The main job reaches {headline:.1f} % of the headline peak with full attention counted, {causal:.1f} % with causal attention
-counted as half. It lies above the published figures because nothing here throttles the clock, the compiler's schedule
+counted as half. It lies above the published figures because no power limit throttles the clock here, the compiler's schedule
 has no gaps (kernels keep the array {kernel:.0f} % busy; single matmuls and attention take about what the best measured
 kernels on Trainium2 do, see [ablation.md](ablation.md)), and the bandwidth between HBM stacks is assumed.
 No factor brings it down.

@@ -23,8 +23,8 @@ constexpr double kKneeRatio = 1.1;                   // how closely the knee is 
 constexpr double kApart = 1.06;                      // ratio of neighbouring rates while refining
 constexpr double kSpread = 1.5;                      // between the least rate and the next
 constexpr std::int64_t kWorthwhile = 100;            // loads of a share of 1 / this of a kernel
-constexpr std::int64_t kLittle = 1000;               // 1 / this of a kernel
-constexpr std::int64_t kManyRamps = 200;             // of the limiter: no hot entry above
+constexpr std::int64_t kLittle = 200;                // 1 / this of a kernel
+constexpr std::int64_t kManyRamps = 50;              // of the limiter: no hot entry above
 constexpr std::int64_t kOffset = 12;                  // of copies: 1 / this of their time
 constexpr double kFirstLimits[] = {0.25, 0.5, 1.0};  // of the average rate
 

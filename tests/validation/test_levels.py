@@ -65,7 +65,7 @@ class LevelsTest(unittest.TestCase):
     def test_tuned_mfu_is_in_the_expected_range(self):
         """Known shortfall: published hand-tuned steps reach 50 to 65 %, the model lies above.
 
-        Nothing throttles the clock, no runtime gap between kernels is modelled, and each kernel has
+        No power limit throttles the clock, no runtime gap between kernels is modelled, and each kernel has
         the predicted best mapping (docs/ablation.md). No factor brings it down.
         """
         self.assertGreater(self.mfu("tuned"), 50)
