@@ -9,9 +9,9 @@
 #include "app/exit_code.hpp"
 #include "app/output.hpp"
 #include "app/self_run.hpp"
-#include <fmt/format.h>
 
 namespace trn3sim::app {
+
 int fidelity(const Fidelity& options) {
   static constexpr std::array<const char*, 2> kLevels = {"profiled", "detailed"};
   const TemporaryDirectory directory;
@@ -19,8 +19,6 @@ int fidelity(const Fidelity& options) {
   for (const char* level : kLevels) {
     std::vector<std::string> arguments = options.arguments;
     arguments.push_back(level == kLevels[0] ? "--fidelity=profiled" : options.detail);
-    arguments.push_back(fmt::format("--out={}", (directory.path() / level).string()));
-    arguments.emplace_back("--quiet");
     // One after the other: a wrong configuration is then reported once.
     if (const int code = run_self(std::move(arguments), directory.path() / level, results);
         code != kOk)
