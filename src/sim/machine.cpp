@@ -96,7 +96,9 @@ void Machine::prepare_opaque() {
       p.counts.macs[static_cast<std::size_t>(t)] = o->flop / 2 / place.stacks;
       if (bytes.count() > 0)
         p.curve = {
-            {base::Rate(bytes.count() * base::kFemtosPerSecond / p.duration.count()), p.duration}};
+            {base::Rate(static_cast<std::int64_t>(Int128(bytes.count()) * base::kFemtosPerSecond /
+                                                p.duration.count())),
+             p.duration}};
       state_.opaque.emplace(std::pair(static_cast<std::int32_t>(b), static_cast<std::int32_t>(i)),
                             p);
     }

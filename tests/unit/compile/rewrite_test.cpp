@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+#include <unistd.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -88,7 +90,8 @@ TEST(Overlap, KeepsTheWorkAndTheMemory) {
 }
 
 trace::Program program_of(const std::string& ops) {
-  const auto path = std::filesystem::temp_directory_path() / "trn3sim_rewrite_test.trace";
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("trn3sim_rewrite_test_" + std::to_string(getpid()) + ".trace");
   std::ofstream(path) << R"({"trace":"trn3sim","v":1,"name":"t","mesh":[["tp",2]],)"
                       << R"("rank_unit":"logical_core","defaults":{"dtype":"bf16"}})"
                       << "\n"
