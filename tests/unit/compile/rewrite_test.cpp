@@ -132,7 +132,8 @@ TEST(Probabilities, AreScratchWithoutABackwardPass) {
       R"({"op":"attn","id":"f","b":1,"heads":2,"kv_heads":2,"sq":128,"skv":128,"d":64,"causal":true,"pass":"fwd")";
   const auto allocs = [&](const std::string& ops) {
     std::vector<std::int64_t> bytes;
-    for (const trace::Op& op : rewrite(program_of(ops), compile).blocks.front().ops)
+    const trace::Program rewritten = rewrite(program_of(ops), compile);
+    for (const trace::Op& op : rewritten.blocks.front().ops)
       bytes.push_back(op.alloc - op.free);
     return bytes;
   };
