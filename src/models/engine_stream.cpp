@@ -75,6 +75,12 @@ void EngineStream::release(base::Time at) {
   free_ = std::max(free_, edges_.edge_at_or_after(at));
 }
 
+void EngineStream::continue_limiter(const DidtLimiter& before, base::Time ago) {
+  limiter() = before;
+  limiter().shift(ago.count() >= 0 ? edges_.edge_at_or_after(ago)
+                                   : -edges_.edge_at_or_after(base::Time(-ago.count())));
+}
+
 void EngineStream::occupy(std::int64_t start, std::int64_t end) {
   busy_ += end - start;
   if (!intervals_.empty() && intervals_.back().end >= start)

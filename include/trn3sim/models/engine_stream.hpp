@@ -51,6 +51,9 @@ class EngineStream {
   // and to the next; the time that its passes took longer because of it.
   [[nodiscard]] DidtLimiter& limiter() { return pipeline_.limiter(); }
   [[nodiscard]] const DidtLimiter& limiter() const { return pipeline_.limiter(); }
+  // Goes on with the limiter of an earlier program, whose clock began `ago` before this one's
+  // (negative: after it).
+  void continue_limiter(const DidtLimiter& before, base::Time ago);
   [[nodiscard]] base::Time limited() const { return edges_.edge(pipeline_.limited()); }
   // No busy interval of the future starts before this; kTimeMax if there is none to come.
   [[nodiscard]] base::Time next_busy_bound() const {

@@ -19,29 +19,14 @@
 #include <systemc>
 
 #include "trn3sim/config/chip_spec.hpp"
-#include "trn3sim/models/engine_stream.hpp"
-#include "trn3sim/models/event_counts.hpp"
+#include "trn3sim/models/cluster_run.hpp"
 #include "trn3sim/models/instruction.hpp"
 #include "trn3sim/modules/context.hpp"
 #include "trn3sim/modules/stack_traffic.hpp"
 
 namespace trn3sim::modules {
 
-// What one execution of a tile program on a cluster measured. Times since the start of the program.
-struct ClusterRun {
-  base::Time duration;        // all streams done and all DMA complete
-  base::Time first_compute;   // start of the first compute instruction
-  base::Time last_compute;    // end of the last
-  base::Time compute_active;  // union over cores and compute engines of busy intervals
-  std::array<base::Time, models::kEngines> engine_busy{};  // summed over cores
-  base::Time dma_busy;                                     // summed over DMA engines
-  // TensorE: start of the first instruction and end of the last, both 0 without one. The limiter of
-  // its current at that end: age of the work and idle time in the window, of the core where they
-  // say most against a hot successor; what it cost, summed over cores.
-  base::Time first_tensor, last_tensor, limiter_age, limiter_idle, limited;
-  std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_activates = 0;
-  std::int64_t instructions = 0;
-};
+using models::ClusterRun;
 
 class StackCluster : public sc_core::sc_module, public StackTraffic {
  public:
