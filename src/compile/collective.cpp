@@ -230,6 +230,12 @@ FlowDemand flow_demand(const CollectiveProgram& p, const GroupSet& set, std::int
   return {base::Rate(rate.count() * hbm_touches(p.parts[0], 0)), paced};
 }
 
+base::Rate granted_rate(const FlowDemand& wanted, base::Rate granted, std::int64_t touches,
+                        base::Rate cap) {
+  if (wanted.paced && granted >= wanted.rate) return cap;
+  return base::Rate(granted.count() / touches);
+}
+
 base::Rate dma_rate(const config::ChipSpec& chip, const RankPlace& place, bool reduce) {
   const std::int64_t rate = chip.dma.plateau_rate.count() * chip.dma.engines * place.cores;
   if (!reduce) return base::Rate(rate);

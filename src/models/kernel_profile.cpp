@@ -60,9 +60,8 @@ KernelProfile ahead_profile(const AheadLoads& ahead) {
   KernelProfile p;
   p.duration = ahead.duration;
   p.counts.hbm_read_bytes = p.counts.dma_bytes = ahead.bytes.count();
-  const Int128 rate = Int128(ahead.bytes.count()) * base::kFemtosPerSecond /
-                      std::max<std::int64_t>(ahead.duration.count(), 1);
-  p.curve.push_back({base::Rate(static_cast<std::int64_t>(rate)), ahead.duration});
+  p.curve.push_back(
+      {base::average_rate(ahead.bytes, std::max(ahead.duration, base::Time(1))), ahead.duration});
   return p;
 }
 

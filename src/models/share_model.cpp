@@ -89,6 +89,10 @@ std::int64_t ShareModel::withdraw(base::Time now, Handle kernel) {
   return kWhole - left;
 }
 
+base::Time ShareModel::saved(const AheadLoads& loads, std::int64_t done) {
+  return base::Time(static_cast<std::int64_t>(Int128(loads.saves.count()) * done / kWhole));
+}
+
 ShareModel::Handle ShareModel::add_flow(base::Time now, base::Rate demand, const Claim& claim) {
   settle(now);
   const Handle handle = take_slot();

@@ -64,8 +64,7 @@ base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t cores, std::int
     last = group.next();
     group.advance(last, stack, done);
   }
-  return base::Rate(
-      static_cast<std::int64_t>(Int128(kTotal) * base::kFemtosPerSecond / last.count()));
+  return base::average_rate(base::Bytes(kTotal), last);
 }
 
 ShareWeights::ShareWeights(const config::ChipSpec& chip, base::Rate capacity)

@@ -145,14 +145,11 @@ void CcCore::launch(const Message& m, std::int64_t to, bool reduce) {
     network_.join->send(*network_.fabric, m, ends);
 }
 
-// A flow that is paced by others and gets what it wants on average leaves single messages as fast
-// as they are. A message that is still queued when its collective has ended has no flow any more.
+// A message that is still queued when its collective has ended has no flow any more.
 base::Rate CcCore::rate(const Message& m) const {
   const Active& a = active_[static_cast<std::size_t>(m.set)];
   if (!a.running || a.sequence != m.sequence) return m.cap;
-  const base::Rate granted = port().share->granted(a.flow);
-  if (a.wanted.paced && granted >= a.wanted.rate) return m.cap;
-  return base::Rate(granted.count() / m.touches);
+  return compile::granted_rate(a.wanted, port().share->granted(a.flow), m.touches, m.cap);
 }
 
 void CcCore::delivered(const Message& m) {

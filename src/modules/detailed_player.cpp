@@ -42,8 +42,7 @@ void DetailedPlayer::play(const KernelWork& work, base::Time /*hidden*/) {
     traffic.cores = static_cast<std::int32_t>(cores_);
     traffic.queue = kOpaqueQueue;
     traffic.bytes = base::Bytes(bytes);
-    traffic.rate = base::Rate(static_cast<std::int64_t>(
-        std::max<Int128>(Int128(bytes) * base::kFemtosPerSecond / duration.count(), 1)));
+    traffic.rate = std::max(base::average_rate(traffic.bytes, duration), base::Rate(1));
     for (StackCluster* stack : stacks_) stack->inject(traffic, *this, 0);
   } else {
     parts_ = 0;

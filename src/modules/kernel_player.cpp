@@ -14,11 +14,9 @@ void KernelPlayer::play(const KernelWork& work, base::Time hidden) {
   std::vector<base::Time> done(shares_.size(), hidden);
   for (std::size_t i = 0; i < shares_.size(); ++i) {
     if (ahead_ != nullptr) {
-      constexpr std::int64_t kWhole = models::ShareModel::kWholeKernel;
-      const std::int64_t share =
-          loads_[i].running ? shares_[i]->withdraw(loads_[i].handle) : kWhole;
-      done[i] += base::Time(
-          static_cast<std::int64_t>(Int128(ahead_->ahead.saves.count()) * share / kWhole));
+      done[i] += models::ShareModel::saved(
+          ahead_->ahead, loads_[i].running ? shares_[i]->withdraw(loads_[i].handle)
+                                           : models::ShareModel::kWholeKernel);
       loads_[i].running = false;
     }
   }

@@ -64,8 +64,8 @@ void Machine::prepare_tables() {
     state_.chains.emplace_back(set.groups.size());
 }
 
-// Work without a shape: the larger of FLOP at the format's peak, bytes at what the rank's DMA engines
-// and the stack move after the start of a transfer, and the given time.
+// Work without a shape: the larger of FLOP at the format's peak, bytes at what the rank's DMA
+// engines and the stack move after the start of a transfer, and the given time.
 void Machine::prepare_opaque() {
   const config::ChipSpec& chip = state_.run->system.chip;
   const compile::RankPlace& place = state_.plan->places.front();
@@ -94,11 +94,7 @@ void Machine::prepare_opaque() {
       p.duration = std::max({p.compute_active, memory, base::nanoseconds(o->ns), base::Time(1)});
       p.counts.hbm_read_bytes = p.counts.dma_bytes = bytes.count();
       p.counts.macs[static_cast<std::size_t>(t)] = o->flop / 2 / place.stacks;
-      if (bytes.count() > 0)
-        p.curve = {
-            {base::Rate(static_cast<std::int64_t>(Int128(bytes.count()) * base::kFemtosPerSecond /
-                                                p.duration.count())),
-             p.duration}};
+      if (bytes.count() > 0) p.curve = {{base::average_rate(bytes, p.duration), p.duration}};
       state_.opaque.emplace(std::pair(static_cast<std::int32_t>(b), static_cast<std::int32_t>(i)),
                             p);
     }

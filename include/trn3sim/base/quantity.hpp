@@ -83,6 +83,11 @@ constexpr Time transfer_time(Bytes bytes, Rate rate) {
       static_cast<std::int64_t>(ceil_div(Int128(bytes.count()) * kFemtosPerSecond, rate.count())));
 }
 
+// Rate at which `bytes` take `time`, which must be positive; rounded down.
+constexpr Rate average_rate(Bytes bytes, Time time) {
+  return Rate(static_cast<std::int64_t>(Int128(bytes.count()) * kFemtosPerSecond / time.count()));
+}
+
 // Energy of a constant power over a time, exact: 1 uW x 1 fs = 1e-21 J = 1e-3 aJ, rounded down.
 constexpr Energy power_energy(Power p, Time t) {
   return Energy(Int128(p.count()) * t.count() / 1000);

@@ -110,6 +110,11 @@ FlowDemand flow_demand(const CollectiveProgram& program, const GroupSet& set, st
                        const topology::Graph& graph, const config::ChipSpec& chip,
                        const RankPlace& place);
 
+// Rate of one message, `cap` on an idle stack, while the flow gets `granted` of what it wants. A flow
+// that is paced by others and gets all of it leaves single messages as fast as they are.
+base::Rate granted_rate(const FlowDemand& wanted, base::Rate granted, std::int64_t touches,
+                        base::Rate cap);
+
 // Rate that the DMA engines of a rank can source and sink: engines x plateau, times the inline
 // compute (or SBUF read-add-write) share while reducing.
 base::Rate dma_rate(const config::ChipSpec& chip, const RankPlace& place, bool reduce);

@@ -58,6 +58,8 @@ class ShareModel {
   void take_finished(base::Time now, std::vector<Handle>& finished);
   // Data rate granted to a flow or kernel now.
   [[nodiscard]] base::Rate granted(Handle handle) const;
+  // What a kernel is shorter when that share of its loads ahead is done.
+  [[nodiscard]] static base::Time saved(const AheadLoads& loads, std::int64_t done);
   [[nodiscard]] base::Rate capacity() const { return capacity_; }
 
   // State relative to `now`, for the detection of repetition: what runs, how much of it is left.

@@ -22,6 +22,8 @@ TEST(Quantity, ClockEdgesDoNotAccumulateRounding) {
 TEST(Quantity, TransferTimeRoundsUp) {
   EXPECT_EQ(transfer_time(Bytes(1), Rate(3)).count(), (kFemtosPerSecond + 2) / 3);
   EXPECT_EQ(transfer_time(Bytes(64'000'000'000), Rate(128'000'000'000)).count(), kFemtosPerSecond / 2);
+  EXPECT_EQ(average_rate(Bytes(64'000'000'000), Time(kFemtosPerSecond / 2)), Rate(128'000'000'000));
+  EXPECT_EQ(average_rate(Bytes(2), Time(3 * kFemtosPerSecond)), Rate(0)) << "rounded down";
 }
 
 TEST(Quantity, PowerTimesTimeIsExact) {

@@ -236,6 +236,14 @@ void expect_disjoint(const Placed& p, const GroupPlan& g) {
   }
 }
 
+// Two accesses of HBM a byte: half of the grant; all that the message can have if others pace it.
+TEST(CollectivePrograms, AGrantIsSharedByTheAccessesOfAByte) {
+  const base::Rate cap(900);
+  EXPECT_EQ(granted_rate({base::Rate(400), false}, base::Rate(400), 2, cap), base::Rate(200));
+  EXPECT_EQ(granted_rate({base::Rate(400), true}, base::Rate(400), 2, cap), cap);
+  EXPECT_EQ(granted_rate({base::Rate(400), true}, base::Rate(300), 2, cap), base::Rate(150));
+}
+
 TEST(Rings, BothWaysAroundARingOfChips) {
   const std::string ops = gather("g", 64 * kMiB, 8);
   const Placed p = placed(fabric("ring", "\"chips\":8"), "chip", R"([["g",8]])", ops);
