@@ -138,7 +138,7 @@ void DmaGroup::activate(const DmaTrigger& trigger) {
   Job& job = jobs_[std::size_t(trigger.job)];
   const DmaTransfer& t = job.program->transfers[std::size_t(trigger.transfer)];
   const auto operand = std::size_t(t.operand);
-  const std::int64_t bytes = std::int64_t{t.rows} * t.row_bytes;
+  const std::int64_t bytes = t.bytes();
   std::int64_t& cursor = job.cursor[std::size_t(trigger.core) * job.base.size() + operand];
   if (cursor + bytes > job.program->operands[operand].bytes) cursor = 0;
   const std::int64_t address = job.base[operand] + cursor;

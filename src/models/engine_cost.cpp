@@ -195,7 +195,7 @@ InstructionCost lane_cost(const Instruction& i, Engine engine, const config::Chi
 }
 
 void add_transfer(EventCounts& c, const DmaTransfer& t) {
-  const std::int64_t bytes = std::int64_t{t.rows} * t.row_bytes;
+  const std::int64_t bytes = t.bytes();
   c.dma_bytes += bytes;
   c.hbm_scale_bytes += t.scale_bytes;
   if (t.spill)

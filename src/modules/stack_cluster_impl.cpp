@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::size_t kSets = 2;  // of core state: the next program loads beside the running one
 
-std::int64_t bytes_of(const models::DmaTransfer& t) {
-  return std::int64_t{t.rows} * t.row_bytes + t.scale_bytes;
-}
-
 }  // namespace
 
 StackCluster::Impl::Impl(const config::ChipSpec& spec, Context& context, bool reverse)
@@ -230,7 +226,7 @@ void StackCluster::Impl::completed(const models::DmaCompletion& c) {
   Job& job = jobs[slot];
   job.last_completion = c.at - job.start;
   if (job.held)
-    job.loaded[std::size_t(c.core)] += bytes_of(job.program->transfers[std::size_t(c.transfer)]);
+    job.loaded[std::size_t(c.core)] += job.program->transfers[std::size_t(c.transfer)].bytes();
   job.cores[std::size_t(c.core)]->complete(job.program->transfers[std::size_t(c.transfer)],
                                            c.at - job.start);
   if (--job.in_flight == 0) maybe_end(slot);

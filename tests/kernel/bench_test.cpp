@@ -77,6 +77,10 @@ TEST_F(KernelBenchTest, ProfileAddsUp) {
   EXPECT_GE(p.ahead.saves, p.lead_in - base::nanoseconds(100));
   EXPECT_LE(p.ahead.saves, p.ahead.duration);
   EXPECT_EQ(bench.profile(tiles(100, 4, false)).ahead.bytes.count(), 0);
+  // Block scales are among the bytes of a row.
+  models::TileProgram scaled = program;
+  for (models::DmaTransfer& transfer : scaled.transfers) transfer.scale_bytes = 4096;
+  EXPECT_EQ(bench.profile(scaled).ahead.bytes, p.ahead.bytes);
   // The last store: start, packets, completion.
   EXPECT_GT(p.drain, base::nanoseconds(1350));
   EXPECT_LT(p.lead_in + p.drain, p.duration);

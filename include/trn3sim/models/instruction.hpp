@@ -76,11 +76,12 @@ struct DmaTransfer {
   std::int32_t operand = 0;       // index into TileProgram::operands
   std::int32_t rows = 0;          // descriptors
   std::int32_t row_bytes = 0;     // bytes of one descriptor
-  std::int32_t scale_bytes = 0;   // of all rows: MX block scales
+  std::int32_t scale_bytes = 0;   // of all rows, among their bytes: MX block scales
   std::int16_t queue = 0;         // ring, 0 .. queues_per_engine-1
   bool accumulate = false;        // read-add-write
   bool spill = false;             // of an intermediate result, which a larger SBUF could hold
   std::array<SemaphoreSignal, 2> signals{};  // on completion, to the streams of the same core
+  [[nodiscard]] std::int64_t bytes() const { return std::int64_t{rows} * row_bytes; }
 };
 
 // An HBM operand of a kernel, for addresses and byte accounting.
