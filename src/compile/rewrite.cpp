@@ -4,6 +4,7 @@
 
 #include "trn3sim/compile/plan.hpp"
 
+#include "merge.hpp"
 #include "overlap.hpp"
 
 namespace trn3sim::compile {
@@ -57,6 +58,7 @@ class Probabilities {
 
 trace::Program rewrite(trace::Program program, const config::CompileSpec& compile) {
   if (!compile.flash_attention) Probabilities(program).keep();
+  if (compile.merge_gathers) merge_gathers(program);
   if (compile.overlap_collectives) overlap_collectives(program);
   return program;
 }

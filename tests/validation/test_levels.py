@@ -30,7 +30,8 @@ class LevelsTest(unittest.TestCase):
         self.assertGreaterEqual(self.step("tuned"), self.step("ideal"))
 
     def test_levels_are_their_switches(self):
-        on = ["fusion", "flash_attention", "memory_reuse", "fast_exponential", "prefetch"]
+        on = ["fusion", "flash_attention", "memory_reuse", "fast_exponential", "prefetch",
+              "merge_gathers"]
         built = self.job("level=stock", *[f"{s}=true" for s in on])
         self.assertEqual(built["step_time_s"], self.step("tuned"))
         built = self.job("level=tuned", "overlap_collectives=true")

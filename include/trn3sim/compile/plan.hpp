@@ -100,7 +100,8 @@ struct Plan {
       message_routes;  // of send ops, by ranks
 };
 
-// The workload as compiled: with `overlap_collectives`, all-gathers before and reduce-scatters
+// The workload as compiled: with `merge_gathers`, neighbouring all-gathers of a group are one; with
+// `overlap_collectives`, all-gathers before and reduce-scatters
 // after a GEMM run in chunks with a piece of the GEMM each; sums of FLOP, bytes and elements stay.
 // Without `flash_attention`, the probabilities of the forward pass live until the backward pass.
 trace::Program rewrite(trace::Program program, const config::CompileSpec& compile);

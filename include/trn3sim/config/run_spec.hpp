@@ -25,6 +25,7 @@ struct CompileSpec {
   bool streaming_loads = true;       // a buffer loads while another one is worked on
   bool prefetch = true;              // loads of the next kernel start while the running one computes
   bool fast_exponential = true;      // v4 VectorE `exponential` in attention where the chip has it
+  bool merge_gathers = true;         // neighbouring all-gathers of a group are one
   bool overlap_collectives = false;  // tensor-parallel collectives run beside the gemm in chunks
 };
 

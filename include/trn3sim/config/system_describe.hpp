@@ -42,6 +42,7 @@ inline void apply_level(CompileSpec& spec) {
   spec.streaming_loads = true;
   spec.prefetch = on;
   spec.fast_exponential = on;
+  spec.merge_gathers = on;
   spec.overlap_collectives = spec.level == "ideal";
 }
 
@@ -136,6 +137,7 @@ void describe(V& v, CompileSpec& s) {
                 "a buffer loads while another one is worked on");
   v.option_flag("prefetch", s.prefetch, "loads of the next kernel start while one computes");
   v.option_flag("fast_exponential", s.fast_exponential, "VectorE `exponential` in attention");
+  v.option_flag("merge_gathers", s.merge_gathers, "neighbouring all-gathers of a group as one");
   v.option_flag("overlap_collectives", s.overlap_collectives,
                 "all-gathers and reduce-scatters run in chunks beside the gemm");
 }

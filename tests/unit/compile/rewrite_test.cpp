@@ -25,6 +25,8 @@ config::CompileSpec overlapping() {
   return compile;
 }
 
+using Names = std::vector<std::string>;
+
 const trace::Block& block_of(const trace::Program& program, const std::string& id) {
   return *std::ranges::find(program.blocks, id, &trace::Block::id);
 }
@@ -53,7 +55,6 @@ TEST(Overlap, IsOffByDefault) {
 TEST(Overlap, CutsCollectivesWithTheirGemms) {
   const trace::Program program = rewrite(main_job(), overlapping());
   const trace::Block& layer = block_of(program, "layer_fwd");
-  using Names = std::vector<std::string>;
   EXPECT_EQ(deps_of(layer, "ag1.2"), Names{"norm1"});
   EXPECT_EQ(deps_of(layer, "qkv.2"), Names{"ag1.2"});
   EXPECT_EQ(deps_of(layer, "rope.2"), Names{"qkv.2"});
@@ -110,6 +111,74 @@ TEST(Overlap, DoesNotCutGathersOfWeights) {
 )"),
       overlapping());
   EXPECT_EQ(program.blocks.front().ops.size(), 2U);
+}
+
+std::string gather(const std::string& id, std::int64_t in, const std::string& rest) {
+  return R"({"op":"coll","id":")" + id + R"(","kind":"all_gather","group":"tp","in":)" +
+         std::to_string(in) + R"(,"out":)" + std::to_string(2 * in) + "," + rest + "}\n";
+}
+
+std::vector<std::string> ids_of(const trace::Block& block) {
+  std::vector<std::string> ids;
+  for (const trace::Op& op : block.ops) ids.push_back(op.id);
+  return ids;
+}
+
+// Neighbours with the same dependencies; what waited for one waits for all.
+TEST(Merge, MakesOneOfNeighbouringGathers) {
+  const std::string ops = R"({"op":"vec","id":"n","fn":"add","elems":4096,"deps":["^"]})"
+                          "\n" +
+                          gather("a", 64, R"("deps":["n"],"alloc":10)") +
+                          gather("b", 128, R"("deps":["n"],"alloc":20)") +
+                          gather("c", 64, R"("deps":["^"])") +
+                          R"({"op":"vec","id":"x","fn":"add","elems":4096,"deps":["a","b"]})"
+                          "\n"
+                          R"({"op":"vec","id":"y","fn":"add","elems":4096,"deps":["b","c"]})"
+                          "\n";
+  const trace::Program program = rewrite(program_of(ops), {});
+  const trace::Block& block = program.blocks.front();
+  EXPECT_EQ(ids_of(block), (Names{"n", "a+b", "c", "x", "y"}));
+  const trace::Op& merged = op_of(block, "a+b");
+  EXPECT_EQ(std::get<trace::Collective>(merged.body).in, 192);
+  EXPECT_EQ(std::get<trace::Collective>(merged.body).out, 384);
+  EXPECT_EQ(merged.alloc, 30);
+  EXPECT_EQ(deps_of(block, "a+b"), Names{"n"});
+  EXPECT_EQ(deps_of(block, "x"), Names{"a+b"});
+  EXPECT_EQ(deps_of(block, "y"), (Names{"a+b", "c"}));
+
+  config::CompileSpec off;
+  off.merge_gathers = false;
+  EXPECT_EQ(rewrite(program_of(ops), off).blocks.front().ops.size(), 6U);
+}
+
+TEST(Merge, StopsAt32MiBAndAtOtherKinds) {
+  const std::int64_t half = 8 << 20;  // 16 MiB of result
+  const std::string entry = R"("deps":["^"])";
+  const auto ids = [](const std::string& ops) {
+    return ids_of(rewrite(program_of(ops), {}).blocks.front());
+  };
+  EXPECT_EQ(ids(gather("a", half, entry) + gather("b", half, entry) + gather("c", 64, entry)),
+            (Names{"a+b", "c"}));
+  EXPECT_EQ(ids(gather("a", half, entry) + gather("b", half + 64, entry)), (Names{"a", "b"}));
+  EXPECT_EQ(ids(gather("a", 64, entry) + gather("b", 64, entry + R"(,"dtype":"fp32")")),
+            (Names{"a", "b"}));
+  EXPECT_EQ(ids(gather("a", 64, entry) + gather("b", 64, R"("deps":["a"])")), (Names{"a", "b"}));
+  const std::string reduce =
+      R"({"op":"coll","id":"r","kind":"reduce_scatter","group":"tp","in":128,"out":64,"deps":["^"]})";
+  EXPECT_EQ(ids(reduce + "\n" + gather("a", 64, entry)), (Names{"r", "a"}));
+}
+
+TEST(Merge, NumbersEpiloguesAnewAndEndsTheBlockWithAll) {
+  const trace::Program program = rewrite(
+      program_of(gather("a", 64, R"("deps":["^"])") + gather("b", 64, R"("deps":["^"])") +
+                 R"({"op":"gemm","id":"g","m":64,"n":64,"k":64,"deps":["b"]})"
+                 "\n"
+                 R"({"op":"vec","id":"e","fn":"scale","elems":4096,"fuse":"g","deps":["g"]})"
+                 "\n"),
+      {});
+  const trace::Block& block = program.blocks.front();
+  EXPECT_EQ(ids_of(block), (Names{"a+b", "g", "e"}));
+  EXPECT_EQ(std::get<trace::Vec>(op_of(block, "e").body).fuse, 1);
 }
 
 std::vector<std::int32_t> joins(const std::string& ops) {

@@ -257,15 +257,15 @@ TEST(Compile, LevelsSetTheSwitches) {
   const CompileSpec tuned = load_run("chip1.json", {}).compile;
   EXPECT_EQ(tuned.level, "tuned");
   EXPECT_TRUE(tuned.fusion && tuned.flash_attention && tuned.memory_reuse && tuned.prefetch &&
-              tuned.fast_exponential && tuned.double_accumulators && tuned.streaming_loads);
+              tuned.fast_exponential && tuned.merge_gathers && tuned.double_accumulators && tuned.streaming_loads);
   EXPECT_FALSE(tuned.overlap_collectives);
   const CompileSpec stock = load_run("chip1.json", {"compile.level=stock"}).compile;
   EXPECT_FALSE(stock.fusion || stock.flash_attention || stock.memory_reuse || stock.prefetch ||
-               stock.fast_exponential || stock.overlap_collectives);
+               stock.fast_exponential || stock.merge_gathers || stock.overlap_collectives);
   EXPECT_TRUE(stock.double_accumulators && stock.streaming_loads);
   const CompileSpec ideal = load_run("chip1.json", {"compile.level=ideal"}).compile;
   EXPECT_TRUE(ideal.fusion && ideal.flash_attention && ideal.memory_reuse && ideal.prefetch &&
-              ideal.fast_exponential && ideal.double_accumulators && ideal.streaming_loads &&
+              ideal.fast_exponential && ideal.merge_gathers && ideal.double_accumulators && ideal.streaming_loads &&
               ideal.overlap_collectives);
 }
 
