@@ -63,12 +63,16 @@ void DidtLimiter::begin(std::int64_t at) {
   forget_gaps();
 }
 
+void DidtLimiter::add_gap(std::int64_t from, std::int64_t to) {
+  if (to <= from) return;
+  gaps_.push_back({from, to});
+  idle_cycles_ += to - from;
+}
+
 // The stretch before `start` was idle.
 void DidtLimiter::note_gap(std::int64_t start) {
   const std::int64_t oldest = start - window_;
-  const std::int64_t from = std::max(active_until_, oldest);
-  gaps_.push_back({from, start});
-  idle_cycles_ += start - from;
+  add_gap(std::max(active_until_, oldest), start);
   while (gaps_[first_gap_].start < oldest) {
     Gap& gap = gaps_[first_gap_];
     const std::int64_t until = std::min(gap.end, oldest);
@@ -91,9 +95,17 @@ std::int64_t DidtLimiter::work_slowly(std::int64_t start, std::int64_t cycles) {
   } else if (start > active_until_) {
     note_gap(start);
   }
-  std::int64_t taken = cycles;
-  if (start < ramp_end_) taken = end_of(start - begin_, cycles) - (start - begin_);
-  active_until_ = std::max(active_until_, start + taken);
+  if (start >= ramp_end_) {
+    active_until_ = std::max(active_until_, start + cycles);
+    return cycles;
+  }
+  const std::int64_t taken = end_of(start - begin_, cycles) - (start - begin_);
+  // What the limit keeps from being done is not utilised either; not counted twice behind a pass.
+  const std::int64_t end = start + taken;
+  const std::int64_t lost = end - std::max(active_until_, start + cycles);
+  const std::int64_t until = std::min(end, ramp_end_);
+  add_gap(until - std::max<std::int64_t>(0, lost), until);
+  active_until_ = std::max(active_until_, end);
   return taken;
 }
 

@@ -8,8 +8,9 @@
 // and ramps to full over the first ~3 microseconds"). The limit is back, for the next instruction,
 // once a window was utilised less than the re-arm share ("below 50 % over any ~3 microsecond
 // window", Neuron Explorer glossary): once idle time within one window, not counting what lies
-// before the work began, exceeds `window x (1 - rearm_share)`. Utilised is a cycle in which an
-// instruction of TensorE runs, limited or not. An idle stretch can only grow the idle time of the
+// before the work began, exceeds `window x (1 - rearm_share)`. Utilisation is work done over work at
+// the full rate (the limit itself is one "of the maximum utilization"), so cycles that the limit
+// takes away are idle ones too. An idle stretch can only grow the idle time of the
 // window that ends now, so it is enough to look when the next instruction starts.
 //
 // With x cycles since the work began, R the ramp and u the start share, the work done is
@@ -67,6 +68,7 @@ class DidtLimiter {
     std::int64_t start, end;
   };
   std::int64_t work_slowly(std::int64_t start, std::int64_t cycles);
+  void add_gap(std::int64_t from, std::int64_t to);
   void note_gap(std::int64_t start);
   void begin(std::int64_t at);
   void forget_gaps();
@@ -79,7 +81,7 @@ class DidtLimiter {
   bool idle_ = true, warm_ = false;     // before the first instruction
   std::int64_t begin_ = 0, ramp_end_ = 0;
   std::int64_t active_until_ = 0;
-  std::vector<Gap> gaps_;  // idle stretches in the window, ascending from first_gap_
+  std::vector<Gap> gaps_;  // not utilised, in the window, ascending from first_gap_
   std::size_t first_gap_ = 0;
   std::int64_t idle_cycles_ = 0;  // their sum
 };
