@@ -20,6 +20,7 @@ bool computes(const Op& op) {
   if (const auto* v = std::get_if<trace::Vec>(&op.body)) return v->fuse < 0;
   return std::holds_alternative<trace::Gemm>(op.body) ||
          std::holds_alternative<trace::Attention>(op.body) ||
+         std::holds_alternative<trace::Scan>(op.body) ||
          std::holds_alternative<trace::Opaque>(op.body) ||
          std::holds_alternative<trace::Call>(op.body) ||
          std::holds_alternative<trace::Repeat>(op.body);

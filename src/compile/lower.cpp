@@ -84,7 +84,8 @@ class Lowering {
     const Op& op = program_.blocks[at.block].ops[at.op];
     const auto& rates = run_.system.chip.tensor.macs_per_pe_cycle;
     const bool matmul = std::holds_alternative<trace::Gemm>(op.body) ||
-                        std::holds_alternative<trace::Attention>(op.body);
+                        std::holds_alternative<trace::Attention>(op.body) ||
+                        std::holds_alternative<trace::Scan>(op.body);
     if (!matmul || rates[static_cast<std::size_t>(t)] > 0) return true;
     if (const auto* g = std::get_if<trace::Gemm>(&op.body);
         g != nullptr && !precision_.keeps_dtype(at, *g) && precision_.refused())
@@ -128,6 +129,15 @@ class Lowering {
     if (const auto* v = std::get_if<trace::Vec>(&op.body)) {
       vector(*v, where.stacks, spec);
       add_joined(block, index, where.stacks, spec);
+      return true;
+    }
+    if (const auto* s = std::get_if<trace::Scan>(&op.body)) {
+      spec.kind = KernelKind::Scan;
+      spec.batch = s->b;
+      spec.m = share(s->channels, where.stacks);
+      spec.n = s->state;
+      spec.k = s->seq;
+      spec.in = spec.out = dtype(s->dtype);
       return true;
     }
     return false;

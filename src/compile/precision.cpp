@@ -18,6 +18,11 @@ bool is_mx(DType t) {
   return t == DType::Mxfp8 || t == DType::Mxfp4;
 }
 
+// The optimizers that make the weights of the next step.
+bool updates_weights(const trace::Vec& v) {
+  return v.fn == "adamw" || v.fn == "lamb";
+}
+
 std::int64_t share(std::int64_t n, std::int64_t parts) {
   return (n + parts - 1) / parts;
 }
@@ -121,7 +126,8 @@ void Precision::share_weights(const trace::Program& program) {
     const std::vector<trace::Op>& ops = program.blocks[b].ops;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (!trace::runs_on(program, ops[i], 0)) continue;
-      if (const auto* v = std::get_if<trace::Vec>(&ops[i].body); v != nullptr && v->fn == "adamw")
+      if (const auto* v = std::get_if<trace::Vec>(&ops[i].body);
+          v != nullptr && updates_weights(*v))
         updated_ += runs[b] * v->elems;
       const auto* g = std::get_if<trace::Gemm>(&ops[i].body);
       if (g == nullptr || ops[i].recompute) continue;
@@ -252,7 +258,7 @@ const char* Precision::copy_function(const Format& format) const {
 // Weights that have copies of one format in both orientations are read once for both.
 void Precision::add_weight_copies(const trace::Vec& v, std::int64_t stacks,
                                   KernelSpec& spec) const {
-  if (v.fn != "adamw" || updated_ == 0) return;
+  if (!updates_weights(v) || updated_ == 0) return;
   const auto part = [&](std::int64_t total) {
     return share(static_cast<std::int64_t>(Int128(total) * v.elems / updated_), stacks);
   };

@@ -119,6 +119,9 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
     }
     case Opcode::ScalarTensorTensor:
       return 2 * n;
+    case Opcode::TensorTensorScan:
+      if (!vector) unsupported(i, engine, chip, "scans run on VectorE only");
+      return 2 * n;
     case Opcode::TensorReduce:
       return vector && narrow ? ceil_over(n, 2) : n;
     case Opcode::Activation:
@@ -149,7 +152,7 @@ void count_lane_traffic(const Instruction& i, EventCounts& c) {
   const std::int64_t all = std::int64_t{i.rows} * i.elements;
   if (i.op != Opcode::Iota) read(c, i.source, i.dtype, all);
   if (i.op == Opcode::TensorTensor || i.op == Opcode::ScalarTensorTensor ||
-      i.op == Opcode::Select) {
+      i.op == Opcode::TensorTensorScan || i.op == Opcode::Select) {
     // The second operand: in SBUF, or in the space that the first is not in.
     const bool psum = !i.two_inputs_sbuf && i.source == Space::Sbuf;
     read(c, psum ? Space::Psum : Space::Sbuf, i.dtype, all);
@@ -235,6 +238,7 @@ std::string_view name(Opcode op) {
                                          "iota",
                                          "bn_stats",
                                          "scalar_tensor_tensor",
+                                         "tensor_tensor_scan",
                                          "dma_start",
                                          "nop"};
   return kNames[static_cast<std::size_t>(op)];

@@ -79,6 +79,17 @@ Attention read_attention(Fields& f) {
   return a;
 }
 
+Scan read_scan(Fields& f) {
+  Scan s;
+  s.b = f.integer_or("b", 1, 1);
+  s.channels = f.require_integer("channels");
+  s.state = f.require_integer("state");
+  s.seq = f.require_integer("seq");
+  s.dtype = f.dtype("dtype");
+  check_product(f, "the bytes of all states", {4, s.b, s.channels, s.state, s.seq});
+  return s;
+}
+
 // A fused vec works on the result of its gemm: all of it, half of it (silu_mul: gate and up make
 // one output) or a part of it (rope leaves v alone).
 void check_fused_elems(const Fields& f, const Vec& v, const Gemm& g) {
@@ -137,7 +148,8 @@ Vec read_vec(Fields& f, const Op& op, const OpScope& scope) {
 void read_group(Fields& f, Collective& c, const OpScope& scope) {
   const std::string text = f.require_text("group");
   if (text.empty()) {
-    if (f.has("group")) f.problem("\"group\" is empty; expected mesh axes such as \"tp\" or \"dp+tp\"");
+    if (f.has("group"))
+      f.problem("\"group\" is empty; expected mesh axes such as \"tp\" or \"dp+tp\"");
     return;
   }
   std::size_t start = 0;
@@ -315,6 +327,7 @@ Body read_body(const std::string& kind, Fields& f, const Op& op, const OpScope& 
   if (kind == "gemm") return read_gemm(f);
   if (kind == "attn") return read_attention(f);
   if (kind == "vec") return read_vec(f, op, scope);
+  if (kind == "scan") return read_scan(f);
   if (kind == "coll") return read_collective(f, scope);
   if (kind == "send" || kind == "recv") return read_p2p(kind == "send", f, scope);
   if (kind == "mem") return read_memory(f);
@@ -348,8 +361,9 @@ std::string_view collective_name(CollectiveKind kind) {
 }
 
 const std::vector<std::string>& op_names() {
-  static const std::vector<std::string> kNames = {
-      "gemm", "attn", "vec", "coll", "send", "recv", "mem", "delay", "opaque", "call", "repeat"};
+  static const std::vector<std::string> kNames = {"gemm",  "attn",   "vec",  "scan",
+                                                  "coll",  "send",   "recv", "mem",
+                                                  "delay", "opaque", "call", "repeat"};
   return kNames;
 }
 

@@ -16,14 +16,14 @@
 namespace trn3sim::trace {
 namespace {
 
-constexpr std::size_t kLeafKinds = 9;
+constexpr std::size_t kLeafKinds = 10;
 constexpr std::array<std::string_view, kLeafKinds> kKindNames = {
-    "gemm", "attn", "vec", "coll", "send", "recv", "mem", "delay", "opaque"};
+    "gemm", "attn", "vec", "scan", "coll", "send", "recv", "mem", "delay", "opaque"};
 
 std::size_t kind_index(const Body& body) {
   // The alternatives of Body in order, with PointToPoint split into send and recv.
   const std::size_t at = body.index();
-  constexpr std::size_t kSend = 4;
+  constexpr std::size_t kSend = 5;
   if (const auto* p = std::get_if<PointToPoint>(&body)) return p->send ? kSend : kSend + 1;
   return at < kSend ? at : at + 1;
 }

@@ -9,7 +9,7 @@ namespace {
 
 // name, tensors read, tensors written, FLOP per element. `elems` counts output elements (input
 // elements where nothing is written); silu_mul reads two tensors of `elems`: gate and up.
-constexpr std::array<VecFunction, 24> kFunctions = {
+constexpr std::array<VecFunction, 25> kFunctions = {
     {{"rmsnorm", 1, 1, 4},       {"rmsnorm_bwd", 3, 1, 10},
      {"layernorm", 1, 1, 6},     {"layernorm_bwd", 3, 1, 14},
      {"rope", 1, 1, 3},          {"rope_bwd", 1, 1, 3},
@@ -21,7 +21,8 @@ constexpr std::array<VecFunction, 24> kFunctions = {
      {"copy", 1, 1, 0},          {"zero", 0, 1, 0},
      {"cross_entropy", 1, 1, 6}, {"cross_entropy_bwd", 1, 1, 3},
      {"embedding", 1, 1, 0},     {"embedding_bwd", 2, 1, 1},
-     {"adamw", 4, 4, 12},        {"sum_squares", 1, 0, 2}}};
+     {"adamw", 4, 4, 12},        {"lamb", 6, 5, 18},
+     {"sum_squares", 1, 0, 2}}};
 
 }  // namespace
 

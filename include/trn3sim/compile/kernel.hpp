@@ -16,7 +16,7 @@
 
 namespace trn3sim::compile {
 
-enum class KernelKind : std::uint8_t { Gemm, AttentionForward, AttentionBackward, Vector };
+enum class KernelKind : std::uint8_t { Gemm, AttentionForward, AttentionBackward, Vector, Scan };
 
 // One fused epilogue step: a vec function applied to `elems_per_result` extra operand tensors.
 struct Epilogue {
@@ -35,6 +35,7 @@ struct KernelSpec {
   KernelKind kind = KernelKind::Gemm;
   // Gemm: C[m,n] (+)= A[m,k] B[k,n], batch times. Attention: batch = sequences.
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  // Scan: batch sequences of m channels with n states, k steps each.
   std::int64_t heads = 0, kv_heads = 0, sq = 0, skv = 0, d = 0;
   bool causal = false;
   std::string fn;               // Vector
@@ -70,8 +71,8 @@ struct KernelSpec {
 
 // Compiles a kernel: mapping (block sizes, loop order) chosen to fit SBUF and PSUM with double
 // buffering, work split over `cores` along M, N or the batch (attention: along heads, else query
-// tiles; vector kernels: elements). Throws base::UserError (place = label) if the shape cannot be
-// mapped or the format is not supported by the chip.
+// tiles; scan: along channels; vector kernels: elements). Throws base::UserError (place = label) if
+// the shape cannot be mapped or the format is not supported by the chip.
 models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpec& chip);
 
 // The chosen mapping in words, for --explain and docs.

@@ -54,6 +54,14 @@ struct Vec {
   std::int32_t fuse = -1;  // index of the gemm in this block whose epilogue it is, or -1
 };
 
+// Selective scan of a state-space model: h = exp(delta A) h + delta u B along `seq`, y = sum over
+// the states of C h, for `b` sequences of `channels`. delta, u and y [b, channels, seq], A
+// [channels, state], B and C [b, state, seq].
+struct Scan {
+  std::int64_t b = 1, channels = 0, state = 0, seq = 0;
+  std::optional<DType> dtype;
+};
+
 enum class CollectiveKind : std::uint8_t {
   AllReduce,
   AllGather,
@@ -114,8 +122,8 @@ struct Repeat {
   std::int64_t times = 1;
 };
 
-using Body = std::variant<Gemm, Attention, Vec, Collective, PointToPoint, Memory, Delay, Opaque,
-                          Call, Repeat>;
+using Body = std::variant<Gemm, Attention, Vec, Scan, Collective, PointToPoint, Memory, Delay,
+                          Opaque, Call, Repeat>;
 
 struct Op {
   std::string id;

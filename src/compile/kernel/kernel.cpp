@@ -118,6 +118,16 @@ void check(const KernelSpec& spec, const config::ChipSpec& chip) {
       }
       require_format(spec, chip, problems, spec.in);
       break;
+    case KernelKind::Scan:
+      require_positive(spec, problems, "batch", spec.batch);
+      require_positive(spec, problems, "channels", spec.m);
+      require_positive(spec, problems, "state", spec.n);
+      require_positive(spec, problems, "seq", spec.k);
+      if (base::element_bits(spec.in) < 16)
+        problems.add(spec.label(), fmt::format("a scan in {} is not available; use fp32 or bf16",
+                                               base::name(spec.in)));
+      require_format(spec, chip, problems, spec.in);
+      break;
   }
   problems.throw_if_any();
 }
@@ -152,6 +162,8 @@ std::string KernelSpec::label() const {
       if (kv_heads != heads) text += fmt::format("/{}", kv_heads);
       text += fmt::format(" {}x{} d{}{} {}", sq, skv, d, causal ? " causal" : "", base::name(in));
       return text;
+    case KernelKind::Scan:
+      return fmt::format("scan b{} c{} n{} {} {}", batch, m, n, k, base::name(in));
   }
   return text;
 }
@@ -173,6 +185,9 @@ models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpe
     case KernelKind::AttentionBackward:
       program = spec.flash ? compile_attention_backward(spec, chip)
                            : compile_unfused_attention(spec, chip);
+      break;
+    case KernelKind::Scan:
+      program = compile_scan(spec, chip);
       break;
   }
   if (program.sbuf_bytes_per_partition > chip.sbuf.usable_per_partition.count() ||
@@ -206,6 +221,8 @@ std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chi
       return describe_attention_forward(spec, chip);
     case KernelKind::AttentionBackward:
       return describe_attention_backward(spec, chip);
+    case KernelKind::Scan:
+      return describe_scan(spec, chip);
   }
   return spec.label();
 }

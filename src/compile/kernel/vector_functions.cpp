@@ -68,6 +68,13 @@ const std::vector<VectorFunction>& table() {
        4,
        {kScalarScale, kScalarScale, kActivate, kScalarScale, kCombine, kCombine, kCombine,
         kPoolCombine}},
+      // As adamw up to the update, which is stored; sums of squares of weight and update; then both
+      // read again for the scaled update.
+      {"lamb",
+       6,
+       5,
+       {kScalarScale, kScalarScale, kActivate, kScalarScale, kSquareSum, kSquareSum, kCombine,
+        kCombine, kCombine, kScale, kPoolCombine}},
       {"sum_squares", 1, 0, {kSquareSum}},
   };
   return functions;

@@ -25,7 +25,8 @@ constexpr Function kFunctions[] = {{"rmsnorm", 1, 1},       {"rmsnorm_bwd", 3, 1
                                    {"copy", 1, 1},          {"zero", 0, 1},
                                    {"cross_entropy", 1, 1}, {"cross_entropy_bwd", 1, 1},
                                    {"embedding", 1, 1},     {"embedding_bwd", 2, 1},
-                                   {"adamw", 4, 4},         {"sum_squares", 1, 0}};
+                                   {"adamw", 4, 4},         {"lamb", 6, 5},
+                                   {"sum_squares", 1, 0}};
 
 KernelSpec vec(const Function& f, std::int64_t elems, base::DType t) {
   KernelSpec s;

@@ -31,8 +31,8 @@ TEST(FormatErrors, FineFileIsFine) {
 TEST(FormatErrors, UnknownNames) {
   expect_all({
       {R"({"op":"gem","id":"a","m":1,"n":1,"k":1})",
-       "FILE:2: unknown op \"gem\"; did you mean \"gemm\"?; known: gemm, attn, vec, coll, send, "
-       "recv, mem, delay, opaque, call, repeat, block, end"},
+       "FILE:2: unknown op \"gem\"; did you mean \"gemm\"?; known: gemm, attn, vec, scan, coll, "
+       "send, recv, mem, delay, opaque, call, repeat, block, end"},
       {R"({"op":"gemm","id":"a","m":1,"n":1,"k":1,"acumulate":true})",
        "FILE:2: gemm \"a\": unknown field \"acumulate\"; did you mean \"accumulate\"?"},
       {R"({"op":"vec","id":"a","fn":"rmsnrm","elems":1})",
@@ -77,6 +77,8 @@ TEST(FormatErrors, Dependencies) {
        "FILE:3: delay \"b\": \"deps\": \"a\" is given twice"},
       {R"({"op":"delay","id":"a","ns":1,"deps":"^"})",
        "FILE:2: delay \"a\": \"deps\": expected an array, got \"^\""},
+      {R"({"op":"scan","id":"a","channels":4,"state":4})",
+       "FILE:2: scan \"a\": \"seq\" is required, but missing"},
       {R"({"op":"delay","id":"^","ns":1})",
        "FILE:2: \"id\": expected a non-empty string other than \"^\", or an integer, "
        "got \"^\""},

@@ -60,6 +60,8 @@ TEST(Read, EveryOp) {
       R"({"op":"send","id":"s","peer":"pp+1","bytes":9,"tag":7,"when":{"pp":0}})"
       "\n"
       R"({"op":"opaque","id":"o","flop":1,"bytes":2,"ns":3,"dtype":"fp16"})"
+      "\n"
+      R"({"op":"scan","id":"x","channels":256,"state":16,"seq":512,"dtype":"fp32"})"
       "\n");
   const std::vector<Op>& ops = p.blocks[0].ops;
   EXPECT_EQ(ops[0].deps, std::vector<std::int32_t>{kEntry});  // none given: the block's entry
@@ -103,6 +105,11 @@ TEST(Read, EveryOp) {
   EXPECT_EQ(body<Memory>(p, 7).space, MemorySpace::Storage);
   EXPECT_EQ(body<Opaque>(p, 9).ns, 3);
   EXPECT_EQ(body<Opaque>(p, 9).dtype, DType::Fp16);
+  EXPECT_EQ(body<Scan>(p, 10).b, 1);
+  EXPECT_EQ(body<Scan>(p, 10).channels, 256);
+  EXPECT_EQ(body<Scan>(p, 10).state, 16);
+  EXPECT_EQ(body<Scan>(p, 10).seq, 512);
+  EXPECT_EQ(body<Scan>(p, 10).dtype, DType::Fp32);
 }
 
 TEST(Read, BlocksAndTheirResults) {
@@ -133,7 +140,7 @@ TEST(Read, ContentKeyIsTheTextsDigest) {
 }
 
 TEST(VecFunctions, AreListed) {
-  EXPECT_EQ(vec_function_names().size(), 24U);
+  EXPECT_EQ(vec_function_names().size(), 25U);
   ASSERT_NE(vec_function("silu_mul_bwd"), nullptr);
   EXPECT_EQ(vec_function("silu_mul_bwd")->inputs, 3);
   EXPECT_EQ(vec_function("silu_mul_bwd")->outputs, 2);
