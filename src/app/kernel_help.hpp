@@ -44,7 +44,7 @@ inline constexpr const char* kKernelGemmHelp =
                         contraction comes first: [k,m] and [k,n]
     --accumulate        C += A B
     --sparsity KEPT:BLOCK   of B's values along k: 4:16
-    --fuse FN           function of the epilogue on C, a name of trace files (gelu, residual_add,
+    --fuse FN           function of the epilogue on C, a name of trace files (gelu, add,
                         ...); repeatable, in order
     --mapping FILE      blocks, loops and buffers as the file says; docs/user_guide.md, "Mappings".
                         Default: the fastest of those that the compiler knows
