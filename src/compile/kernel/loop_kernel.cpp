@@ -78,9 +78,10 @@ void LoopCore::write(const GemmShape& shape) {
 void LoopCore::make_semaphores() {
   for (Side& s : sides_) {
     s.loaded = build_.semaphore();
-    s.room = build_.semaphore(s.map->buffers);
+    s.room = build_.semaphore(s.map->buffers * s.plan.most());
     s.ready = s.operand.transpose ? build_.semaphore() : s.loaded;
-    s.ready_room = s.operand.transpose ? build_.semaphore(s.map->buffers) : s.room;
+    s.ready_room =
+        s.operand.transpose ? build_.semaphore(s.map->buffers * most_squares(s)) : s.room;
   }
   if (sides_[0].operand.transpose || sides_[1].operand.transpose) {
     transposed_ = build_.semaphore();
@@ -103,6 +104,21 @@ void LoopCore::make_semaphores() {
   }
 }
 
+// Squares of 128 x 128 that a region of a transposed operand has, at the most.
+std::int64_t LoopCore::most_squares(const Side& s) const {
+  std::int64_t most = 0, here = 0;
+  for (std::size_t i = 0; i < nest_.matmuls.size(); ++i) {
+    if (s.plan.first[i]) here = 0;
+    if (s.plan.new_tile[i]) here += squares(s, i);
+    most = std::max(most, here);
+  }
+  return most;
+}
+
+std::int64_t LoopCore::squares(const Side& s, std::size_t matmul) const {
+  return ceil_divide(nest_.matmuls[matmul].size[s.free], kLanes);
+}
+
 void LoopCore::loads() {
   for (std::size_t i = 0; i < nest_.matmuls.size(); ++i)
     for (const Side& s : sides_)
@@ -112,7 +128,6 @@ void LoopCore::loads() {
 // All transfers of the region that begins with `matmul`, in the order of their first use.
 void LoopCore::load_region(const Side& s, std::size_t matmul) {
   const auto region = static_cast<std::size_t>(nest_.region_of[s.kind][matmul]);
-  bool first = true;
   for (const LoadPlan::Transfer& part : s.plan.regions[region]) {
     DmaTransfer t;
     t.operand = s.kind == kLoadA ? 0 : 1;
@@ -122,8 +137,7 @@ void LoopCore::load_region(const Side& s, std::size_t matmul) {
     t.scale_bytes = static_cast<std::int32_t>(o.scale_bytes(part.k * part.width));
     t.queue = static_cast<std::int16_t>(s.map->queue);
     add_signal(t, s.loaded);
-    build_.start(engine_of(s.map->engine), t, {first ? s.room : Semaphore{}});
-    first = false;
+    build_.start(engine_of(s.map->engine), t, {s.room});
   }
 }
 
@@ -142,15 +156,6 @@ void LoopCore::transpose_tiles(std::size_t matmul) {
   const Box& box = nest_.matmuls[matmul];
   for (const Side& s : sides_) {
     if (!s.operand.transpose || !s.plan.new_tile[matmul]) continue;
-    // TensorE frees the loaded region with the last tile that it has not transposed yet.
-    bool last = true;
-    for (std::size_t j = matmul + 1;
-         j < nest_.matmuls.size() && nest_.region_of[s.kind][j] == nest_.region_of[s.kind][matmul];
-         ++j)
-      if (s.plan.new_tile[j]) {
-        last = false;
-        break;
-      }
     const std::int64_t width = box.size[s.free], k = box.size[kK];
     bool begun = false;
     for (std::int64_t w = 0; w < width; w += kLanes) {
@@ -161,7 +166,8 @@ void LoopCore::transpose_tiles(std::size_t matmul) {
       add_wait(t, transposed_free_);
       add_signal(t, transposed_);
       begun = true;
-      if (last && w + kLanes >= width) add_signal(t, s.room);
+      if (w + kLanes >= width && s.plan.taken[matmul] > 0)
+        add_signal(t, s.room, s.plan.taken[matmul]);
       build_.emit(Engine::Tensor, t);
     }
   }
@@ -173,11 +179,13 @@ void LoopCore::multiply(std::size_t i) {
   const Side& stationary = sides_[stationary_a_ ? 0 : 1];
   const Side& moving = sides_[stationary_a_ ? 1 : 0];
   const auto use = [&](Instruction& in, const Side& s) {
-    const std::int64_t count =
-        s.operand.transpose ? (s.plan.new_tile[i] ? ceil_divide(box.size[s.free], kLanes) : 0)
-                            : s.plan.fresh[i];
-    if (count > 0) add_wait(in, s.ready, count);
-    if (s.plan.last[i]) add_signal(in, s.ready_room);
+    const bool transposed = s.operand.transpose;
+    const std::int64_t wanted =
+        transposed ? (s.plan.new_tile[i] ? squares(s, i) : 0) : std::int64_t{s.plan.fresh[i]};
+    const std::int64_t freed =
+        transposed ? (s.plan.dead_tile[i] ? squares(s, i) : 0) : std::int64_t{s.plan.freed[i]};
+    if (wanted > 0) add_wait(in, s.ready, wanted);
+    if (freed > 0) add_signal(in, s.ready_room, freed);
   };
   const std::int64_t columns = box.size[stationary.free];
   Instruction weights =
@@ -208,7 +216,7 @@ void LoopCore::copy_transposed() {
                         std::min(kLanes, box.size[s.free] - w));
         copy.source = Space::Psum;
         add_wait(copy, transposed_);
-        if (s.plan.first[i] && w == 0) add_wait(copy, s.ready_room);
+        add_wait(copy, s.ready_room);
         add_signal(copy, transposed_free_);
         add_signal(copy, s.ready);
         build_.emit(engine, copy);

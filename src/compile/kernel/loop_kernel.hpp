@@ -45,6 +45,8 @@ class LoopCore {
   };
 
   void make_semaphores();
+  [[nodiscard]] std::int64_t most_squares(const Side& side) const;
+  [[nodiscard]] std::int64_t squares(const Side& side, std::size_t matmul) const;
   void loads();
   void load_region(const Side& side, std::size_t matmul);
   void matmuls();

@@ -52,34 +52,56 @@ class Walk {
 class Grid {
  public:
   Grid(const Box& region, std::size_t free, const config::OperandMapping& operand)
-      : low_{region.low[kK], region.low[free]},
+      : free_(free),
+        low_{region.low[kK], region.low[free]},
         size_{region.size[kK], region.size[free]},
         step_{std::min(operand.transfer_k, size_[0]), std::min(operand.transfer_width, size_[1])},
         across_(ceil_divide(size_[1], step_[1])),
-        used_(static_cast<std::size_t>(ceil_divide(size_[0], step_[0]) * across_), false) {}
+        uses_(static_cast<std::size_t>(ceil_divide(size_[0], step_[0]) * across_)) {}
 
-  // Appends the transfers that `box` is the first to use.
-  void use(const Box& box, std::size_t free, std::vector<LoadPlan::Transfer>& transfers) {
-    const auto cells = [&](std::size_t d, std::size_t axis) {
-      const std::int64_t begin = box.low[d] - low_[axis];
-      return std::pair{begin / step_[axis], ceil_divide(begin + box.size[d], step_[axis])};
-    };
-    const auto [k_begin, k_end] = cells(kK, 0);
-    const auto [w_begin, w_end] = cells(free, 1);
+  // Matmul `index` uses `box`. Returns how many transfers it is the first to use; they are
+  // appended.
+  std::size_t use(const Box& box, std::size_t index, bool new_tile,
+                  std::vector<LoadPlan::Transfer>& transfers) {
+    const auto [k_begin, k_end] = cells(box, kK, 0);
+    const auto [w_begin, w_end] = cells(box, free_, 1);
+    const std::size_t before = transfers.size();
     for (std::int64_t k = k_begin; k < k_end; ++k)
       for (std::int64_t w = w_begin; w < w_end; ++w) {
-        const auto cell = static_cast<std::size_t>(k * across_ + w);
-        if (used_[cell]) continue;
-        used_[cell] = true;
-        transfers.push_back({std::min(step_[0], size_[0] - k * step_[0]),
-                             std::min(step_[1], size_[1] - w * step_[1])});
+        Use& u = uses_[static_cast<std::size_t>(k * across_ + w)];
+        if (!u.used)
+          transfers.push_back({std::min(step_[0], size_[0] - k * step_[0]),
+                               std::min(step_[1], size_[1] - w * step_[1])});
+        u.used = true;
+        u.last = index;
+        if (new_tile) u.last_new_tile = index;
       }
+    return transfers.size() - before;
+  }
+  // The region is over.
+  void finish(LoadPlan& plan) const {
+    for (const Use& u : uses_) {
+      ++plan.freed[u.last];
+      ++plan.taken[u.last_new_tile];
+    }
   }
 
  private:
+  struct Use {
+    bool used = false;
+    std::size_t last = 0, last_new_tile = 0;
+  };
+
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> cells(const Box& box, std::size_t d,
+                                                            std::size_t axis) const {
+    const std::int64_t begin = box.low[d] - low_[axis];
+    return {begin / step_[axis], ceil_divide(begin + box.size[d], step_[axis])};
+  }
+
+  std::size_t free_;
   std::array<std::int64_t, 2> low_, size_, step_;
   std::int64_t across_;
-  std::vector<bool> used_;
+  std::vector<Use> uses_;
 };
 
 }  // namespace
@@ -103,27 +125,36 @@ std::array<std::int64_t, 3> extent_inside(const config::LoopMapping& mapping,
   return extent;
 }
 
+std::int64_t LoadPlan::most() const {
+  std::size_t most = 0;
+  for (const auto& region : regions) most = std::max(most, region.size());
+  return static_cast<std::int64_t>(most);
+}
+
 LoadPlan plan_loads(const LoopNest& nest, RegionKind kind, const config::OperandMapping& operand) {
   const std::size_t free = kind == kLoadA ? kM : kN;
   const auto& region_of = nest.region_of[kind];
   const std::size_t count = nest.matmuls.size();
   LoadPlan plan;
   plan.regions.resize(nest.regions[kind].size());
-  std::map<std::pair<std::int64_t, std::int64_t>, bool> tiles;
-  std::vector<Grid> grid;  // of the region at hand
-  for (std::size_t i = 0; i < count; ++i) {
-    const Box& box = nest.matmuls[i];
-    const auto region = static_cast<std::size_t>(region_of[i]);
-    plan.first.push_back(i == 0 || region_of[i - 1] != region_of[i]);
-    plan.last.push_back(i + 1 == count || region_of[i + 1] != region_of[i]);
-    if (plan.first.back()) {
-      grid.assign(1, Grid(nest.regions[kind][region], free, operand));
-      tiles.clear();
+  plan.first.assign(count, false);
+  plan.new_tile = plan.dead_tile = plan.first;
+  plan.fresh.assign(count, 0);
+  plan.freed = plan.taken = plan.fresh;
+  for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
+    const auto region = static_cast<std::size_t>(region_of[begin]);
+    plan.first[begin] = true;
+    Grid grid(nest.regions[kind][region], free, operand);
+    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> last_use;  // of tiles
+    for (end = begin; end < count && region_of[end] == region_of[begin]; ++end) {
+      const Box& box = nest.matmuls[end];
+      const auto [it, added] = last_use.try_emplace({box.low[kK], box.low[free]}, end);
+      it->second = end;
+      plan.new_tile[end] = added;
+      plan.fresh[end] = static_cast<std::uint16_t>(grid.use(box, end, added, plan.regions[region]));
     }
-    const std::size_t before = plan.regions[region].size();
-    grid[0].use(box, free, plan.regions[region]);
-    plan.fresh.push_back(static_cast<std::uint16_t>(plan.regions[region].size() - before));
-    plan.new_tile.push_back(tiles.try_emplace({box.low[kK], box.low[free]}, true).second);
+    grid.finish(plan);
+    for (const auto& [tile, last] : last_use) plan.dead_tile[last] = true;
   }
   return plan;
 }

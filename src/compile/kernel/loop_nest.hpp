@@ -45,9 +45,12 @@ struct LoadPlan {
     std::int64_t k = 0, width = 0;
   };
   std::vector<std::vector<Transfer>> regions;  // in the order of first use
-  std::vector<std::uint16_t> fresh;            // per matmul: transfers that it uses first
-  std::vector<bool> new_tile;                  // per matmul: first use of its tile in the region
-  std::vector<bool> first, last;               // per matmul: of its region
+  std::vector<bool> first;                     // per matmul: of its region
+  // Per matmul: transfers that it is the first and the last of its region to use; of those whose
+  // last new tile it uses.
+  std::vector<std::uint16_t> fresh, freed, taken;
+  std::vector<bool> new_tile, dead_tile;    // per matmul: first and last use of its tile
+  [[nodiscard]] std::int64_t most() const;  // transfers of a region
 };
 LoadPlan plan_loads(const LoopNest& nest, RegionKind kind, const config::OperandMapping& operand);
 
