@@ -65,6 +65,7 @@ struct TransposeMapping {
 struct LoopMapping {
   std::string split = "none", stationary = "a";
   std::vector<LoopLevel> loops;
+  std::int64_t pool = 0;
   OperandMapping a, b;
   ResultMapping c;
   TransposeMapping transpose;
@@ -138,6 +139,8 @@ void describe(V& v, LoopMapping& s) {
   v.choice("split", s.split, kSplits, "along which dimension the cores share the work");
   v.choice("stationary", s.stationary, kOperands, "operand whose tiles are loaded into the array");
   v.list("loops", s.loops, 16, "outermost first; the last step of m, n and k is the tile");
+  v.count("pool", s.pool, 0, 1 << 24,
+          "SBUF bytes per partition that loads of A and B share; 0: each has its own buffers");
   v.section("a", s.a, "loads of A");
   v.section("b", s.b, "loads of B");
   v.section("c", s.c, "accumulators and stores");

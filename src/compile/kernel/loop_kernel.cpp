@@ -3,6 +3,7 @@
 #include "compile/kernel/loop_kernel.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace trn3sim::compile {
 
@@ -33,6 +34,12 @@ Instruction instruction(Opcode op, base::DType dtype, std::int64_t rows, std::in
 }
 
 }  // namespace
+
+std::int64_t transfer_bytes(const GemmOperand& operand, const config::OperandMapping& map,
+                            std::int64_t pack) {
+  return ceil_divide(ceil_divide(map.transfer_k, pack), kLanes) *
+         operand.sbuf_bytes(map.transfer_width * pack);
+}
 
 LoopCore::LoopCore(const KernelSpec& spec, const config::ChipSpec& chip,
                    const config::LoopMapping& map, models::TileProgram& program,
@@ -70,7 +77,6 @@ void LoopCore::write(const GemmShape& shape) {
   make_semaphores();
   loads();
   matmuls();
-  copy_transposed();
   evict();
   store();
 }
@@ -83,6 +89,7 @@ void LoopCore::make_semaphores() {
     s.ready_room =
         s.operand.transpose ? build_.semaphore(s.map->buffers * most_squares(s)) : s.room;
   }
+  if (map_.pool > 0) share_pool();
   if (sides_[0].operand.transpose || sides_[1].operand.transpose) {
     transposed_ = build_.semaphore();
     transposed_free_ = build_.semaphore(map_.transpose.psum_buffers);
@@ -101,6 +108,20 @@ void LoopCore::make_semaphores() {
     psum_free_[p] = build_.semaphore(paths_ == 1 ? banks : (banks + (p == 0 ? 1 : 0)) / 2);
     out_full_[p] = build_.semaphore();
     out_free_[p] = build_.semaphore(map_.c.buffers);
+  }
+}
+
+// One semaphore counts the free bytes of a partition, in units that both operands' transfers are
+// multiples of.
+void LoopCore::share_pool() {
+  std::array<std::int64_t, 2> bytes{};
+  for (std::size_t i = 0; i < 2; ++i)
+    bytes[i] = transfer_bytes(sides_[i].operand, *sides_[i].map, pack_);
+  const std::int64_t unit = std::gcd(bytes[0], bytes[1]);
+  const Semaphore pool = build_.semaphore(map_.pool / unit);
+  for (std::size_t i = 0; i < 2; ++i) {
+    sides_[i].tokens = bytes[i] / unit;
+    sides_[i].room = sides_[i].ready_room = pool;
   }
 }
 
@@ -137,7 +158,7 @@ void LoopCore::load_region(const Side& s, std::size_t matmul) {
     t.scale_bytes = static_cast<std::int32_t>(o.scale_bytes(part.k * part.width));
     t.queue = static_cast<std::int16_t>(s.map->queue);
     add_signal(t, s.loaded);
-    build_.start(engine_of(s.map->engine), t, {s.room});
+    build_.start(engine_of(s.map->engine), t, {{s.room, s.tokens}});
   }
 }
 
@@ -185,7 +206,7 @@ void LoopCore::multiply(std::size_t i) {
     const std::int64_t freed =
         transposed ? (s.plan.dead_tile[i] ? squares(s, i) : 0) : std::int64_t{s.plan.freed[i]};
     if (wanted > 0) add_wait(in, s.ready, wanted);
-    if (freed > 0) add_signal(in, s.ready_room, freed);
+    if (freed > 0) add_signal(in, s.ready_room, freed * s.tokens);
   };
   const std::int64_t columns = box.size[stationary.free];
   Instruction weights =
@@ -203,31 +224,35 @@ void LoopCore::multiply(std::size_t i) {
   build_.emit(Engine::Tensor, mm);
 }
 
-void LoopCore::copy_transposed() {
-  if (!transposed_) return;
-  const Engine engine = engine_of(map_.transpose.evict);
-  for (std::size_t i = 0; i < nest_.matmuls.size(); ++i) {
-    const Box& box = nest_.matmuls[i];
-    for (const Side& s : sides_) {
-      if (!s.operand.transpose || !s.plan.new_tile[i]) continue;
-      for (std::int64_t w = 0; w < box.size[s.free]; w += kLanes) {
-        Instruction copy =
-            instruction(Opcode::TensorCopy, s.operand.hbm, std::min(kLanes, box.size[kK]),
-                        std::min(kLanes, box.size[s.free] - w));
-        copy.source = Space::Psum;
-        add_wait(copy, transposed_);
-        add_wait(copy, s.ready_room);
-        add_signal(copy, transposed_free_);
-        add_signal(copy, s.ready);
-        build_.emit(engine, copy);
-      }
+// The copies of a matmul's transposed tiles to SBUF.
+void LoopCore::copy_transposed(std::size_t matmul) {
+  const Box& box = nest_.matmuls[matmul];
+  for (const Side& s : sides_) {
+    if (!s.operand.transpose || !s.plan.new_tile[matmul]) continue;
+    for (std::int64_t w = 0; w < box.size[s.free]; w += kLanes) {
+      Instruction copy =
+          instruction(Opcode::TensorCopy, s.operand.hbm, std::min(kLanes, box.size[kK]),
+                      std::min(kLanes, box.size[s.free] - w));
+      copy.source = Space::Psum;
+      add_wait(copy, transposed_);
+      add_wait(copy, s.ready_room);
+      add_signal(copy, transposed_free_);
+      add_signal(copy, s.ready);
+      build_.emit(engine_of(map_.transpose.evict), copy);
     }
   }
 }
 
+// In the order in which TensorE makes things.
 void LoopCore::evict() {
   std::array<std::int32_t, 2> opened{-1, -1};  // region of stores, by path
-  for (std::size_t t = 0; t < tiles_.size(); ++t) {
+  const std::size_t count = nest_.matmuls.size();
+  const auto ahead = static_cast<std::size_t>(map_.transpose.ahead);
+  for (std::size_t i = 0; i < std::min(ahead, count); ++i) copy_transposed(i);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + ahead < count) copy_transposed(i + ahead);
+    if (closes_[i] < 0) continue;
+    const auto t = static_cast<std::size_t>(closes_[i]);
     const std::size_t path = path_of(t);
     const bool opens = tiles_[t].store != opened[path];
     opened[path] = tiles_[t].store;

@@ -22,6 +22,10 @@ models::TileProgram compile_loops(const KernelSpec& spec, const config::ChipSpec
 std::string describe_loops(const KernelSpec& spec, const config::ChipSpec& chip,
                            const config::MappingSpec& mapping);
 
+// SBUF bytes per partition of a full transfer.
+std::int64_t transfer_bytes(const GemmOperand& operand, const config::OperandMapping& map,
+                            std::int64_t pack);
+
 class LoopCore {
  public:
   LoopCore(const KernelSpec& spec, const config::ChipSpec& chip, const config::LoopMapping& map,
@@ -40,6 +44,7 @@ class LoopCore {
     GemmOperand operand;
     const config::OperandMapping* map = nullptr;
     LoadPlan plan;
+    std::int64_t tokens = 1;      // of `room` that a transfer takes
     Semaphore loaded, room;       // what loads fill
     Semaphore ready, ready_room;  // what the array reads, if it is transposed in between
   };
@@ -47,12 +52,13 @@ class LoopCore {
   void make_semaphores();
   [[nodiscard]] std::int64_t most_squares(const Side& side) const;
   [[nodiscard]] std::int64_t squares(const Side& side, std::size_t matmul) const;
+  void share_pool();
   void loads();
   void load_region(const Side& side, std::size_t matmul);
   void matmuls();
   void transpose_tiles(std::size_t matmul);
   void multiply(std::size_t matmul);
-  void copy_transposed();
+  void copy_transposed(std::size_t matmul);
   void evict();
   void evict_tile(const Accumulation& tile, std::size_t path, bool opens_store);
   void store();

@@ -34,7 +34,11 @@ class LoopCheck {
     kernel();
     loops();
     if (problems_.empty()) depths();
-    if (problems_.empty()) space();
+    if (problems_.empty()) {
+      engines();
+      pool();
+      space();
+    }
     problems_.throw_if_any();
   }
   [[nodiscard]] std::int64_t sbuf() const { return sbuf_; }
@@ -125,6 +129,44 @@ class LoopCheck {
                                chip_.dma.queues_per_engine - 1));
   }
 
+  // What A and B share a pool for.
+  void pool() {
+    if (map_.pool == 0) return;
+    if (map_.a.engine != map_.b.engine)
+      wrong("b/engine",
+            fmt::format("is \"{}\"; operands that share a pool are loaded by one engine, "
+                        "\"{}\"",
+                        map_.b.engine, map_.a.engine));
+    if (spec_.a_transposed || spec_.b_transposed)
+      wrong("pool", "transposed operands have buffers of their own; expected 0");
+    for (const bool a : {true, false}) {
+      const std::int64_t bytes = transfer_bytes(operand_of(spec_, a), a ? map_.a : map_.b, pack_);
+      if (bytes > map_.pool)
+        wrong("pool",
+              fmt::format("is {}; one transfer of {} takes {}", map_.pool, a ? "A" : "B", bytes));
+    }
+  }
+
+  // A stream is in order: what starts loads runs ahead of what empties PSUM, and that of stores.
+  void engines() {
+    const auto apart = [&](const char* key, const std::string& one, const char* other_key,
+                           const std::string& other) {
+      if (one == other || (other == "both" && (one == "vector" || one == "scalar")))
+        wrong(key, fmt::format("is \"{}\", which {} takes too; one engine cannot do both", one,
+                               other_key));
+    };
+    for (const auto& [key, engine] :
+         {std::pair{"a/engine", map_.a.engine}, {"b/engine", map_.b.engine}}) {
+      apart(key, engine, "c/engine", map_.c.engine);
+      apart(key, engine, "c/evict", map_.c.evict);
+      if (spec_.a_transposed || spec_.b_transposed)
+        apart(key, engine, "transpose/evict", map_.transpose.evict);
+    }
+    apart("c/engine", map_.c.engine, "c/evict", map_.c.evict);
+    if (spec_.a_transposed || spec_.b_transposed)
+      apart("c/engine", map_.c.engine, "transpose/evict", map_.transpose.evict);
+  }
+
   [[nodiscard]] std::array<std::int64_t, 3> inside(std::int64_t depth) const {
     return extent_inside(map_, shape_, depth);
   }
@@ -147,7 +189,8 @@ class LoopCheck {
     const auto box = inside(map_.c.store_inside);
     const std::int64_t rows = ceil_divide(box[a ? kM : kN], last_step(a ? "m" : "n"));
     const std::int64_t width = box[a ? kN : kM];
-    const std::int64_t a_bytes = operand_bytes(true), b_bytes = operand_bytes(false);
+    const std::int64_t a_bytes = map_.pool > 0 ? map_.pool : operand_bytes(true);
+    const std::int64_t b_bytes = map_.pool > 0 ? 0 : operand_bytes(false);
     const std::int64_t c_bytes =
         rows * (map_.c.buffers * base::storage_bytes(spec_.out, width) +
                 (partial() && spec_.out != base::DType::Fp32 ? width * 4 : 0));
@@ -158,7 +201,8 @@ class LoopCheck {
                                   : b_bytes >= c_bytes                     ? "b"
                                                                            : "c";
       wrong(
-          fmt::format("{}/buffers", largest),
+          map_.pool > 0 && largest[0] != 'c' ? std::string("pool")
+                                             : fmt::format("{}/buffers", largest),
           fmt::format("SBUF needs {} bytes per partition (A {}, B {}, C {}); {} has {}. Load less "
                       "at once (inside) or use fewer buffers",
                       sbuf_, a_bytes, b_bytes, c_bytes, chip_.name, there));
@@ -237,6 +281,7 @@ std::string describe_loops(const KernelSpec& spec, const config::ChipSpec&,
       "inside {} loops in rows of {}, {} buffer{}",
       map.c.psum_inside, map.c.psum_buffers, map.c.psum_buffers == 1 ? "" : "s", map.c.evict,
       map.c.store_inside, map.c.store_width, map.c.buffers, map.c.buffers == 1 ? "" : "s");
+  if (map.pool > 0) text += fmt::format("; A and B share {} bytes of SBUF per partition", map.pool);
   if (spec.a_transposed || spec.b_transposed)
     text += fmt::format("; transposed {} matmuls ahead, copied by {}", map.transpose.ahead,
                         map.transpose.evict);
