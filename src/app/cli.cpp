@@ -11,6 +11,7 @@
 
 #include "app/config_commands.hpp"
 #include "app/help.hpp"
+#include "app/kernel_command.hpp"
 #include "app/options.hpp"
 #include <fmt/format.h>
 
@@ -273,7 +274,8 @@ Command parse(const Arguments& arguments) {
     fail(fmt::format("unexpected \"{}\"; files are given as --config FILE and --trace FILE",
                      arguments.front()));
   if (!arguments.empty() && !arguments.front().empty() && arguments.front().front() != '-') {
-    static const Arguments kCommands = {"trace", "config", "fidelity", "precision", "help"};
+    static const Arguments kCommands = {"trace",     "config", "fidelity",
+                                        "precision", "kernel", "help"};
     const std::string& command = arguments.front();
     if (command == "help") {  // help trace gen llama = trace gen llama --help
       Arguments rest{arguments.begin() + 1, arguments.end()};
@@ -283,6 +285,7 @@ Command parse(const Arguments& arguments) {
     if (command == "config") return parse_config({arguments.begin() + 1, arguments.end()});
     if (command == "fidelity") return parse_fidelity({arguments.begin() + 1, arguments.end()});
     if (command == "precision") return parse_precision({arguments.begin() + 1, arguments.end()});
+    if (command == "kernel") return parse_kernel({arguments.begin() + 1, arguments.end()});
     if (command != "trace") {
       fail(fmt::format("unknown command \"{}\"{}; see trn3sim --help", command,
                        base::did_you_mean(command, kCommands)));

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -47,6 +49,21 @@ struct AttributePrecision {
   std::vector<std::string> arguments;  // that all runs get
   std::string trace;
   std::string from = "trace", to = "mxfp8";
+  Format format = Format::Text;
+};
+
+// trn3sim kernel gemm | attention | vec
+struct RunKernel {
+  std::string kind;
+  std::string config;
+  std::vector<std::string> overrides;            // "path=value"
+  std::map<std::string, std::int64_t> numbers;   // options as given: "m", 4096
+  std::map<std::string, std::string> texts;      // "dtype", "bf16"
+  std::set<std::string> flags;                   // "ta", "causal"
+  std::vector<std::string> fuse;                 // functions of the epilogue
+  std::string mapping, dump_mapping, timeline;   // files; empty: none
+  std::optional<std::int64_t> timeline_limit;
+  bool explain = false;
   Format format = Format::Text;
 };
 
@@ -103,7 +120,7 @@ struct ConfigSchema {
 };
 
 using Command =
-    std::variant<ShowText, Simulate, Fidelity, AttributePrecision, GenerateLlama, GenerateSynthetic,
+    std::variant<ShowText, Simulate, Fidelity, AttributePrecision, RunKernel, GenerateLlama, GenerateSynthetic,
                  TraceInfo, TraceCheck, ConfigList, ConfigShow, ConfigCheck, ConfigSchema>;
 
 // `arguments` without the program's name. Throws base::UserError (place "command line") with a

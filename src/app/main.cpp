@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <systemc>
 
 #include "trn3sim/base/error.hpp"
@@ -21,6 +22,7 @@
 #include "app/config_commands.hpp"
 #include "app/exit_code.hpp"
 #include "app/fidelity.hpp"
+#include "app/kernel_command.hpp"
 #include "app/output.hpp"
 #include "app/precision.hpp"
 #include "app/progress.hpp"
@@ -88,7 +90,7 @@ int simulate(const Simulate& options) {
 }
 
 // What sc_main() is to do; SystemC hands it no context.
-const Simulate* simulate_options = nullptr;
+std::function<int()> in_systemc;
 
 // SystemC's own messages: errors become exceptions, the rest goes to the log.
 void forward_report(const sc_core::sc_report& report, const sc_core::sc_actions& actions) {
@@ -104,14 +106,14 @@ void forward_report(const sc_core::sc_report& report, const sc_core::sc_actions&
   if ((actions & sc_core::SC_ABORT) != 0) std::abort();
 }
 
-int start_systemc(const Simulate& options) {
+int start_systemc(std::function<int()> body) {
   ::setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
   sc_core::sc_report_handler::set_handler(forward_report);
-  simulate_options = &options;
+  in_systemc = std::move(body);
   char name[] = "trn3sim";
   char* arguments[] = {name, nullptr};
   const int code = sc_core::sc_elab_and_sim(1, arguments);
-  simulate_options = nullptr;
+  in_systemc = {};
   return code;
 }
 
@@ -131,12 +133,15 @@ int run(const Command& command) {
   if (const auto* options = std::get_if<ConfigShow>(&command)) return config_show(*options);
   if (const auto* options = std::get_if<ConfigCheck>(&command)) return config_check(*options);
   if (const auto* options = std::get_if<ConfigSchema>(&command)) return config_schema(*options);
-  return start_systemc(std::get<Simulate>(command));
+  if (const auto* options = std::get_if<RunKernel>(&command))
+    return start_systemc([options] { return run_kernel(*options); });
+  const auto& options = std::get<Simulate>(command);
+  return start_systemc([&options] { return simulate(options); });
 }
 
 // The body of sc_main(); nothing may escape into SystemC.
 int simulate_from_systemc() {
-  return guarded([] { return simulate(*simulate_options); });
+  return guarded(in_systemc);
 }
 
 }  // namespace

@@ -53,6 +53,9 @@ void DmaGroup::reset() {
   live_.clear();
   free_live_.clear();
   order_ = 0;
+  active_ = active_until_ = base::Time(0);
+  records_.clear();
+  unrecorded_ = 0;
 }
 
 void DmaGroup::load(std::int32_t index, const TileProgram& program, std::int32_t first_core,
@@ -112,7 +115,8 @@ void DmaGroup::inject(base::Time now, const ForeignTransfer& t) {
   const std::int64_t packets = (t.bytes.count() + packet - 1) / packet;
   const std::int32_t engines = per_core_ * t.cores;
   const std::int32_t live = take_live(
-      {kForeignJob, t.first_core, t.id, 0, base::Time(0), t.after - chip_->dma.completion});
+      {kForeignJob, t.first_core, t.id, 0, base::Time(0), t.after - chip_->dma.completion,
+       base::kTimeMax});
   const std::int32_t own = sets_ * queues_;
   const std::int32_t queue = foreign_queues_ > 0 ? own + t.queue % foreign_queues_ : own - 1;
   for (std::int32_t e = 0; e < engines; ++e) {
@@ -145,7 +149,8 @@ void DmaGroup::activate(const DmaTrigger& trigger) {
   cursor += bytes;
 
   const std::int32_t live =
-      take_live({trigger.job, trigger.core, trigger.transfer, 0, base::Time(0), base::Time(0)});
+      take_live({trigger.job, trigger.core, trigger.transfer, 0, base::Time(0), base::Time(0),
+                 base::kTimeMax});
   const std::int32_t first_engine = (job.first_core + trigger.core) * per_core_;
   // Rows belong to engines by partition: consecutive rows, equal shares.
   for (std::int32_t e = 0; e < per_core_; ++e) {
@@ -171,6 +176,12 @@ void DmaGroup::finish_part(std::int32_t live, base::Time at) {
   Live& l = live_[std::size_t(live)];
   l.done = std::max(l.done, at);
   if (--l.parts > 0) return;
+  if (record_limit_ > 0 && l.job != kForeignJob) {
+    if (records_.size() < record_limit_)
+      records_.push_back({l.core, l.transfer, l.begin, l.done + l.shift});
+    else
+      ++unrecorded_;
+  }
   completions_.push_back({l.done + l.shift, l.core, l.transfer, order_++, l.job});
   std::push_heap(completions_.begin(), completions_.end(), later);
   free_live_.push_back(live);
@@ -212,6 +223,13 @@ void DmaGroup::move_packet(std::size_t index, base::Time now, Memory& memory) {
   const base::Time end = engine.finish(p, memory_done);
   next_[index] = engine.next();
   reached_ = now;
+  Live& live = live_[std::size_t(p.live)];
+  live.begin = std::min(live.begin, now);
+  // Packets start in ascending time.
+  if (end > active_until_) {
+    active_ += end - std::max(now, active_until_);
+    active_until_ = end;
+  }
   if (p.last) finish_part(p.live, end);
 }
 

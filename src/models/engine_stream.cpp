@@ -64,6 +64,9 @@ void EngineStream::load(const TileProgram& program, const CoreProgram& core, Ahe
   });
   loops_.clear();
   intervals_.clear();
+  stalls_.assign(core.semaphores.size(), 0);
+  records_.clear();
+  unrecorded_ = 0;
   pipeline_.reset();
   position_ = 0;
   free_ = end_ = busy_ = executed_ = last_compute_ = 0;
@@ -93,6 +96,7 @@ std::int64_t EngineStream::issue(const Op& op, std::int64_t ready) {
   if (op.kind == Kind::Tensor) {
     const TensorPipeline::Slot slot = pipeline_.issue(op.op, op.cycles, ready);
     if (slot.array) occupy(slot.start, slot.end);
+    if (record_limit_ > 0) note(op, slot.start, slot.end);
     if (first_compute_ < 0) first_compute_ = slot.start;
     last_compute_ = std::max(last_compute_, slot.end);
     free_ = slot.start;  // the pipeline keeps the order of the rest
@@ -100,12 +104,40 @@ std::int64_t EngineStream::issue(const Op& op, std::int64_t ready) {
   }
   const std::int64_t start = std::max(free_, ready);
   free_ = start + op.cycles;
+  if (record_limit_ > 0 && op.kind != Kind::Nop) note(op, start, free_);
   if (op.kind == Kind::Lane) {
     occupy(start, free_);
     if (first_compute_ < 0) first_compute_ = start;
     last_compute_ = free_;
   }
   return free_;
+}
+
+void EngineStream::note(const Op& op, std::int64_t start, std::int64_t end) {
+  if (records_.size() < record_limit_)
+    records_.push_back({op.op, op.dma, start, end});
+  else
+    ++unrecorded_;
+}
+
+std::int64_t EngineStream::take(const Op& op, SemaphoreBank& semaphores) {
+  std::int64_t ready = free_;
+  std::uint16_t last = 0;
+  for (unsigned w = 0; w < op.waits; ++w) {
+    const SemaphoreBank::Taken t = semaphores.take(op.wait[w].id, op.wait[w].count);
+    std::int64_t at = free_;
+    if (t.source == TokenSource::Dma)
+      at = edges_.edge_at_or_after(t.at + dma_latency_);
+    else if (t.source == TokenSource::Engine)
+      at = edges_.edge_at_or_after(t.at) + engine_latency_;
+    if (at <= ready) continue;
+    ready = at;
+    last = op.wait[w].id;
+  }
+  // TensorE issues ahead of its array.
+  const std::int64_t able = std::max(free_, pipeline_.array_free());
+  if (ready > able) stalls_[last] += ready - able;
+  return ready;
 }
 
 std::uint32_t EngineStream::run(SemaphoreBank& semaphores, std::vector<DmaTrigger>& triggers) {
@@ -130,15 +162,7 @@ std::uint32_t EngineStream::run(SemaphoreBank& semaphores, std::vector<DmaTrigge
     if (op.ahead < ahead_) return woken;
     for (unsigned w = 0; w < op.waits; ++w)
       if (!semaphores.ready(op.wait[w].id, op.wait[w].count)) return woken;
-    std::int64_t ready = free_;
-    for (unsigned w = 0; w < op.waits; ++w) {
-      const SemaphoreBank::Taken t = semaphores.take(op.wait[w].id, op.wait[w].count);
-      if (t.source == TokenSource::Dma)
-        ready = std::max(ready, edges_.edge_at_or_after(t.at + dma_latency_));
-      else if (t.source == TokenSource::Engine)
-        ready = std::max(ready, edges_.edge_at_or_after(t.at) + engine_latency_);
-    }
-    const std::int64_t visible = issue(op, ready);
+    const std::int64_t visible = issue(op, take(op, semaphores));
     end_ = std::max(end_, visible);
     ++executed_;
     ++position_;

@@ -88,6 +88,48 @@ std::string StackCluster::waiting() const {
   return text;
 }
 
+std::vector<models::EngineWait> StackCluster::waits() const {
+  std::vector<models::EngineWait> out;
+  const Impl::Job& job = impl_->jobs[0];
+  for (std::size_t c = 0; c < job.cores.size(); ++c)
+    for (std::size_t e = 0; e < models::kEngines; ++e) {
+      const models::EngineStream& stream = std::as_const(*job.cores[c]).stream(e);
+      for (std::size_t s = 0; s < stream.stalls().size(); ++s)
+        if (stream.stalls()[s] > 0)
+          out.push_back({c, e, s, stream.edges().edge(stream.stalls()[s])});
+    }
+  return out;
+}
+
+void StackCluster::record(std::size_t limit) {
+  for (auto& core : impl_->cores)
+    for (std::size_t e = 0; e < models::kEngines; ++e) core->stream(e).record(limit);
+  impl_->dma->record(limit);
+}
+
+std::vector<models::Activity> StackCluster::activity() const {
+  std::vector<models::Activity> out;
+  const Impl::Job& job = impl_->jobs[0];
+  for (std::size_t c = 0; c < job.cores.size(); ++c)
+    for (std::size_t e = 0; e < models::kEngines; ++e) {
+      const models::EngineStream& stream = std::as_const(*job.cores[c]).stream(e);
+      for (const models::InstructionRecord& r : stream.records())
+        out.push_back({c, static_cast<std::int32_t>(e), r.op, r.dma, stream.edges().edge(r.start),
+                       stream.edges().edge(r.end)});
+    }
+  for (const models::TransferRecord& r : impl_->dma->group().records())
+    out.push_back({static_cast<std::size_t>(r.core), -1, models::Opcode::DmaStart, r.transfer,
+                   r.begin, r.end});
+  return out;
+}
+
+std::int64_t StackCluster::unrecorded() const {
+  std::int64_t count = impl_->dma->group().unrecorded();
+  for (const Core* core : impl_->jobs[0].cores)
+    for (std::size_t e = 0; e < models::kEngines; ++e) count += core->stream(e).unrecorded();
+  return count;
+}
+
 ClusterRun StackCluster::result() const {
   TRN3SIM_CHECK(impl_->finished,
                 fmt::format("{}: the tile program has not ended; blocked:\n{}", name(), waiting()));

@@ -270,6 +270,7 @@ void StackCluster::Impl::measure(Job& job) {
   run.end(job.ends - job.released);
   run.compute_active = active.total();
   run.dma_busy = dma->group().busy();
+  run.dma_active = dma->group().active();
   run.hbm_read_bytes = hbm.read_bytes();
   run.hbm_write_bytes = hbm.write_bytes();
   run.hbm_activates = hbm.activates();

@@ -12,6 +12,7 @@
 
 #include "trn3sim/base/dtype.hpp"
 #include "trn3sim/config/chip_spec.hpp"
+#include "trn3sim/config/mapping_spec.hpp"
 #include "trn3sim/models/instruction.hpp"
 
 namespace trn3sim::compile {
@@ -73,9 +74,16 @@ struct KernelSpec {
 // buffering, work split over `cores` along M, N or the batch (attention: along heads, else query
 // tiles; scan: along channels; vector kernels: elements). Throws base::UserError (place = label) if
 // the shape cannot be mapped or the format is not supported by the chip.
-models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpec& chip);
+// With `mapping` (Gemm only) as it says: what does not fit is a base::UserError that names its file
+// and key.
+models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpec& chip,
+                                   const config::MappingSpec* mapping = nullptr);
 
 // The chosen mapping in words, for --explain and docs.
-std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chip);
+std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chip,
+                             const config::MappingSpec* mapping = nullptr);
+
+// The mapping that compile_kernel() chooses for a Gemm.
+config::MappingSpec chosen_mapping(const KernelSpec& spec, const config::ChipSpec& chip);
 
 }  // namespace trn3sim::compile

@@ -11,6 +11,22 @@
 
 namespace trn3sim::models {
 
+// Time that an engine of a core lacked a token of a semaphore and could have worked.
+struct EngineWait {
+  std::size_t core = 0, engine = 0;
+  std::size_t semaphore = 0;
+  base::Time time;
+};
+
+// What one instruction or transfer took, for timelines.
+struct Activity {
+  std::size_t core = 0;
+  std::int32_t engine = -1;  // Engine; -1: a transfer
+  Opcode op = Opcode::Nop;
+  std::int32_t transfer = -1;
+  base::Time start, end;
+};
+
 // Times since the start of the program, or since it was released.
 struct ClusterRun {
   base::Time duration;        // all streams done and all DMA complete
@@ -19,6 +35,7 @@ struct ClusterRun {
   base::Time compute_active;  // union over cores and compute engines of busy intervals
   std::array<base::Time, kEngines> engine_busy{};  // summed over cores
   base::Time dma_busy;                             // summed over DMA engines
+  base::Time dma_active;                           // some DMA engine has a packet under way
   // TensorE: start of the first instruction and end of the last, both 0 without one. The limiter of
   // its current at that end: age of the work and idle time in the window, of the core where they
   // say most against a hot successor; what it cost, summed over cores.

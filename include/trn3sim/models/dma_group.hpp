@@ -45,6 +45,12 @@ struct ForeignTransfer {
   base::Time after;  // from the last byte to the completion
 };
 
+// A transfer as it ran, for timelines: from its first packet to the semaphore write.
+struct TransferRecord {
+  std::int32_t core = 0, transfer = 0;
+  base::Time begin, end;
+};
+
 // What serves the packets: an HBM stack, behind whatever shares it. Calls come in ascending `now`.
 class Memory {
  public:
@@ -87,6 +93,12 @@ class DmaGroup {
   [[nodiscard]] bool idle() const { return next() == base::kTimeMax; }
 
   [[nodiscard]] base::Time busy() const;  // summed over the engines
+  // Union over the engines of the times from the start of a packet until it has arrived.
+  [[nodiscard]] base::Time active() const { return active_; }
+  // Keeps the first `limit` transfers; what comes later is counted. 0: none.
+  void record(std::size_t limit) { record_limit_ = limit; }
+  [[nodiscard]] const std::vector<TransferRecord>& records() const { return records_; }
+  [[nodiscard]] std::int64_t unrecorded() const { return unrecorded_; }
 
  private:
   struct Job {
@@ -99,6 +111,7 @@ class DmaGroup {
     std::int32_t job, core, transfer, parts;
     base::Time done;
     base::Time shift;  // from `done` to the completion
+    base::Time begin = base::kTimeMax;
   };
   struct Activation {
     DmaTrigger trigger;
@@ -132,6 +145,10 @@ class DmaGroup {
   std::vector<std::int32_t> free_live_;
   std::int64_t order_ = 0;
   base::Time reached_;  // of the latest activation or packet
+  base::Time active_, active_until_;
+  std::size_t record_limit_ = 0;
+  std::vector<TransferRecord> records_;
+  std::int64_t unrecorded_ = 0;
 };
 
 }  // namespace trn3sim::models

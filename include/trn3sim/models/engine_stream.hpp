@@ -24,6 +24,13 @@ struct CycleInterval {
 // What a stream may do before release(): everything, transfers that load, those that load weights.
 enum class Ahead : std::uint8_t { Everything, Loads, Weights };
 
+// An instruction as it ran, for timelines.
+struct InstructionRecord {
+  Opcode op = Opcode::Nop;
+  std::int32_t dma = -1;  // transfer that a DmaStart started
+  std::int64_t start = 0, end = 0;  // cycles
+};
+
 class EngineStream {
  public:
   EngineStream(const config::ChipSpec& chip, Engine engine, std::int32_t core);
@@ -62,6 +69,13 @@ class EngineStream {
   // Busy intervals in ascending order, merged where they touch; the owner may clear them.
   [[nodiscard]] std::vector<CycleInterval>& intervals() { return intervals_; }
   [[nodiscard]] const ClockEdges& edges() const { return edges_; }
+  // Cycles by semaphore that the engine (of TensorE: the array) had nothing to do because a token was
+  // late. Of several late tokens the last one counts.
+  [[nodiscard]] const std::vector<std::int64_t>& stalls() const { return stalls_; }
+  // Keeps the first `limit` instructions; what comes later is counted. 0: none.
+  void record(std::size_t limit) { record_limit_ = limit; }
+  [[nodiscard]] const std::vector<InstructionRecord>& records() const { return records_; }
+  [[nodiscard]] std::int64_t unrecorded() const { return unrecorded_; }
   // "multiply_moving (node 12) waits for 2 of semaphore 3 (has 1, signalled by DMA)".
   [[nodiscard]] std::string waiting(const SemaphoreBank& semaphores) const;
 
@@ -86,6 +100,9 @@ class EngineStream {
   // Issues the instruction at `ready` or later; returns the cycle at which its results are visible.
   std::int64_t issue(const Op& op, std::int64_t ready);
   void occupy(std::int64_t start, std::int64_t end);
+  // Takes the tokens of `op`; returns when the last one is there.
+  std::int64_t take(const Op& op, SemaphoreBank& semaphores);
+  void note(const Op& op, std::int64_t start, std::int64_t end);
 
   const config::ChipSpec* chip_;
   Engine engine_;
@@ -104,6 +121,10 @@ class EngineStream {
   std::int64_t end_ = 0, busy_ = 0, executed_ = 0;
   std::int64_t first_compute_ = -1, last_compute_ = 0;
   std::vector<CycleInterval> intervals_;
+  std::vector<std::int64_t> stalls_;  // by semaphore
+  std::size_t record_limit_ = 0;
+  std::vector<InstructionRecord> records_;
+  std::int64_t unrecorded_ = 0;
 };
 
 }  // namespace trn3sim::models

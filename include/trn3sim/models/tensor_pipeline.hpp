@@ -65,6 +65,8 @@ class TensorPipeline {
 
   [[nodiscard]] DidtLimiter& limiter() { return limiter_; }
   [[nodiscard]] const DidtLimiter& limiter() const { return limiter_; }
+  // The array has done all passes so far.
+  [[nodiscard]] std::int64_t array_free() const { return array_free_; }
   // Cycles that passes on the array took longer because of the limiter.
   [[nodiscard]] std::int64_t limited() const { return limited_; }
 

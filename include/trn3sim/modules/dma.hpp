@@ -41,6 +41,8 @@ class Dma : public sc_core::sc_module {
   // Starts a foreign transfer now.
   void inject(const models::ForeignTransfer& transfer);
   void defer(std::int32_t job, bool deferred) { group_.defer(job, deferred); }
+  // See models::DmaGroup::record().
+  void record(std::size_t limit) { group_.record(limit); }
   [[nodiscard]] const models::DmaGroup& group() const { return group_; }
 
  private:

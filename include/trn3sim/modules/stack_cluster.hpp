@@ -60,6 +60,14 @@ class StackCluster : public sc_core::sc_module, public StackTraffic {
   // who waits for what.
   [[nodiscard]] ClusterRun result() const;
   [[nodiscard]] bool finished() const;
+  // Of the program that ran alone: what its engines waited for, by core, engine and semaphore.
+  [[nodiscard]] std::vector<models::EngineWait> waits() const;
+  // Keeps the first `limit` instructions of each engine and as many transfers of the programs loaded
+  // from now on; 0: none.
+  void record(std::size_t limit);
+  // By core and engine, then the transfers in the order of their ends.
+  [[nodiscard]] std::vector<models::Activity> activity() const;
+  [[nodiscard]] std::int64_t unrecorded() const;
   // Who waits for what, for deadlock reports.
   [[nodiscard]] std::string waiting() const;
 

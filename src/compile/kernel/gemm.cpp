@@ -5,8 +5,11 @@
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"
 
+#include "compile/kernel/dry_run.hpp"
 #include "compile/kernel/gemm_core.hpp"
 #include "compile/kernel/kernels.hpp"
+#include "compile/kernel/loop_kernel.hpp"
+#include "compile/kernel/mapping_file.hpp"
 #include <fmt/format.h>
 
 namespace trn3sim::compile {
@@ -28,10 +31,8 @@ const char* name_of(GemmSplit split) {
   return "";
 }
 
-}  // namespace
-
-models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec& chip) {
-  const GemmMapping map = map_gemm(spec, chip);
+models::TileProgram compile_panels(const KernelSpec& spec, const config::ChipSpec& chip,
+                                   const GemmMapping& map) {
   const Eviction eviction = eviction_of(spec);
   models::TileProgram program;
   program.operands = {
@@ -60,8 +61,30 @@ models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec&
   return program;
 }
 
-std::string describe_gemm(const KernelSpec& spec, const config::ChipSpec& chip) {
-  const GemmMapping map = map_gemm(spec, chip);
+}  // namespace
+
+models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec& chip,
+                                 const config::MappingSpec* mapping) {
+  if (mapping == nullptr) return compile_panels(spec, chip, map_gemm(spec, chip));
+  if (mapping->is_loops()) return compile_loops(spec, chip, *mapping);
+  models::TileProgram program = compile_panels(spec, chip, panel_mapping(spec, chip, *mapping));
+  if (const std::string stuck = deadlock_of(program); !stuck.empty())
+    throw base::UserError(
+        mapping->file + ": /panels",
+        fmt::format("the kernel would never end: {}. More buffers can mend it", stuck));
+  return program;
+}
+
+config::MappingSpec chosen_mapping(const KernelSpec& spec, const config::ChipSpec& chip) {
+  config::MappingSpec mapping;
+  mapping.panels = panels_of(map_gemm(spec, chip));
+  return mapping;
+}
+std::string describe_gemm(const KernelSpec& spec, const config::ChipSpec& chip,
+                          const config::MappingSpec* mapping) {
+  if (mapping != nullptr && mapping->is_loops()) return describe_loops(spec, chip, *mapping);
+  const GemmMapping map =
+      mapping == nullptr ? map_gemm(spec, chip) : panel_mapping(spec, chip, *mapping);
   const auto ns = [](double t) {
     return base::format_time(base::nanoseconds(static_cast<std::int64_t>(t)));
   };

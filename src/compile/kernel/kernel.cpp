@@ -168,12 +168,15 @@ std::string KernelSpec::label() const {
   return text;
 }
 
-models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpec& chip) {
+models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpec& chip,
+                                   const config::MappingSpec* mapping) {
   check(spec, chip);
+  TRN3SIM_CHECK(mapping == nullptr || spec.kind == KernelKind::Gemm,
+                "only a gemm has explicit mappings");
   models::TileProgram program;
   switch (spec.kind) {
     case KernelKind::Gemm:
-      program = compile_gemm(spec, chip);
+      program = compile_gemm(spec, chip, mapping);
       break;
     case KernelKind::Vector:
       program = compile_vector(spec, chip);
@@ -207,14 +210,15 @@ models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpe
   return program;
 }
 
-std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chip) {
+std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chip,
+                             const config::MappingSpec* mapping) {
   check(spec, chip);
   const bool attention =
       spec.kind == KernelKind::AttentionForward || spec.kind == KernelKind::AttentionBackward;
   if (attention && !spec.flash) return describe_unfused_attention(spec, chip);
   switch (spec.kind) {
     case KernelKind::Gemm:
-      return describe_gemm(spec, chip);
+      return describe_gemm(spec, chip, mapping);
     case KernelKind::Vector:
       return describe_vector(spec, chip);
     case KernelKind::AttentionForward:

@@ -10,7 +10,8 @@
 
 namespace trn3sim::compile {
 
-models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec& chip);
+models::TileProgram compile_gemm(const KernelSpec& spec, const config::ChipSpec& chip,
+                                 const config::MappingSpec* mapping);
 models::TileProgram compile_vector(const KernelSpec& spec, const config::ChipSpec& chip);
 models::TileProgram compile_attention_forward(const KernelSpec& spec, const config::ChipSpec& chip);
 models::TileProgram compile_unfused_attention(const KernelSpec& spec, const config::ChipSpec& chip);
@@ -18,7 +19,8 @@ models::TileProgram compile_attention_backward(const KernelSpec& spec,
                                                const config::ChipSpec& chip);
 models::TileProgram compile_scan(const KernelSpec& spec, const config::ChipSpec& chip);
 
-std::string describe_gemm(const KernelSpec& spec, const config::ChipSpec& chip);
+std::string describe_gemm(const KernelSpec& spec, const config::ChipSpec& chip,
+                          const config::MappingSpec* mapping);
 std::string describe_vector(const KernelSpec& spec, const config::ChipSpec& chip);
 std::string describe_scan(const KernelSpec& spec, const config::ChipSpec& chip);
 std::string describe_unfused_attention(const KernelSpec& spec, const config::ChipSpec& chip);

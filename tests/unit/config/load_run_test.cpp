@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <tuple>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/config/run_spec.hpp"
@@ -24,6 +25,16 @@ TEST(LoadRun, ShippedSystemsLoad) {
   EXPECT_EQ(load_run("chip1.json", {}).system.chips(), 1);
   EXPECT_EQ(load_run("instance16.json", {}).system.chips(), 16);
   EXPECT_EQ(load_run("ultraserver64.json", {}).system.chips(), 64);
+  EXPECT_EQ(load_run("ring64.json", {}).system.chips(), 64);
+  EXPECT_EQ(load_run("torus16.json", {}).system.chips(), 16);
+  for (const auto& [file, name, cores] : {std::tuple{"trn1_chip.json", "Trainium1", 2},
+                                          std::tuple{"trn2_chip.json", "Trainium2", 8},
+                                          std::tuple{"chip1.json", "Trainium3", 8}}) {
+    const SystemSpec system = load_run(file, {}).system;
+    EXPECT_EQ(system.chips(), 1);
+    EXPECT_EQ(system.chip.name, name);
+    EXPECT_EQ(system.chip.cores, cores);
+  }
 }
 
 TEST(LoadRun, Trainium3HasThePublishedPeaks) {
