@@ -10,6 +10,8 @@ inline constexpr const char* kKernelHelp =
   trn3sim kernel gemm --config FILE --m N --n N --k N [options]
   trn3sim kernel attention --config FILE --seq N --heads N --head-dim N [options]
   trn3sim kernel vec --config FILE --fn NAME --rows N --cols N [options]
+  trn3sim kernel scan --config FILE --channels N --state N --seq N [options]
+  trn3sim kernel copy --config FILE --bytes N [options]
 
 Each prints the time, how long every engine and DMA were active, bytes of HBM, what the engines
 waited for, and energy. Options of all of them:
@@ -22,8 +24,7 @@ waited for, and energy. Options of all of them:
     --timeline FILE     instructions and DMA transfers over time, for ui.perfetto.dev
     --timeline-limit N  slices in it (default 200000); what ends later is left out
 
-  trn3sim kernel gemm --help, trn3sim kernel attention --help and trn3sim kernel vec --help say
-  the rest.
+  trn3sim kernel KIND --help says the rest.
 
 Examples
     trn3sim kernel gemm --config chip1.json --m 4096 --n 4096 --k 4096 --dtype bf16
@@ -97,6 +98,38 @@ inline constexpr const char* kKernelVecHelp =
 Examples
     trn3sim kernel vec --config chip1.json --fn rmsnorm --rows 4096 --cols 4096
     trn3sim kernel vec --config chip1.json --fn adamw --elems 16777216 --dtype fp32 --cores 2
+)";
+
+inline constexpr const char* kKernelScanHelp =
+    R"(trn3sim kernel scan: selective scan of a state-space model (Mamba).
+
+  trn3sim kernel scan --config FILE --channels N --state N --seq N [options]
+    --channels N        channels
+    --state N           states of a channel
+    --seq N             steps
+    --batch N           sequences (default 1)
+    --dtype FORMAT      of the tensors: bf16 (default), fp16 or fp32
+    --cores, --set, --format, --explain, --timeline: see trn3sim kernel --help
+
+Example
+    trn3sim kernel scan --config trn1_chip.json --channels 4096 --state 16 --seq 512 --dtype fp32
+)";
+
+inline constexpr const char* kKernelCopyHelp =
+    R"(trn3sim kernel copy: tiles between HBM and SBUF, nothing else: what DMA alone does.
+
+  trn3sim kernel copy --config FILE --bytes N [options]
+    --bytes N           bytes of a tile per partition, one descriptor each
+    --partitions N      partitions of a tile (default 128)
+    --count N           tiles (default 1)
+    --queues N          DMA queues that take them in turn (default 1)
+    --direction D       load (default), store or both: each tile is loaded, then stored
+    --cores, --set, --format, --explain, --timeline: see trn3sim kernel --help
+
+Examples
+  Rows of 1 KiB one tile after another, and over four queues:
+    trn3sim kernel copy --config trn2_chip.json --bytes 1024 --count 64
+    trn3sim kernel copy --config trn2_chip.json --bytes 1024 --count 64 --queues 4
 )";
 
 }  // namespace trn3sim::app

@@ -32,6 +32,11 @@ KernelOptions options_of(const std::string& kind) {
             {"dtype"},
             {},
             {"causal", "backward"}};
+  if (kind == "scan")
+    return {kKernelScanHelp, {"channels", "state", "seq"}, {"batch", "cores"}, {"dtype"}, {}, {}};
+  if (kind == "copy")
+    return {kKernelCopyHelp, {"bytes"}, {"partitions", "count", "queues", "cores"}, {},
+            {"direction"}, {}};
   return {kKernelVecHelp, {}, {"rows", "cols", "elems", "cores"}, {"dtype"}, {"fn"}, {}};
 }
 
@@ -85,9 +90,9 @@ RunKernel read(const std::string& kind, const KernelOptions& known,
 }  // namespace
 
 Command parse_kernel(Arguments arguments) {
-  static const Arguments kKinds = {"gemm", "attention", "vec"};
+  static const Arguments kKinds = {"gemm", "attention", "vec", "scan", "copy"};
   if (arguments.empty())
-    fail("kernel needs a kind: gemm, attention or vec; see trn3sim kernel --help");
+    fail("kernel needs a kind: gemm, attention, vec, scan or copy; see trn3sim kernel --help");
   const std::string kind = arguments.front();
   if (kind == "--help" || kind == "-h") return ShowText{kKernelHelp};
   if (std::find(kKinds.begin(), kKinds.end(), kind) == kKinds.end())

@@ -28,6 +28,10 @@ class SpecMaker {
       gemm();
     else if (o_.kind == "attention")
       attention();
+    else if (o_.kind == "scan")
+      scan();
+    else if (o_.kind == "copy")
+      copy();
     else
       vector();
     problems_.throw_if_any();
@@ -164,6 +168,34 @@ class SpecMaker {
     const std::int64_t tensor = base::storage_bytes(spec_.in, spec_.elems);
     spec_.rd = f->inputs * tensor;
     spec_.wr = f->outputs * tensor;
+  }
+
+  void scan() {
+    spec_.kind = KernelKind::Scan;
+    spec_.batch = number("batch", 1);
+    spec_.m = number("channels", 0);
+    spec_.n = number("state", 0);
+    spec_.k = number("seq", 0);
+    spec_.out = spec_.in;
+    fits("delta", product(spec_.batch, spec_.m, spec_.k), spec_.in);
+    fits("B", product(spec_.batch, spec_.n, spec_.k), spec_.in);
+  }
+
+  void copy() {
+    spec_.kind = KernelKind::Copy;
+    spec_.m = number("partitions", 128);
+    spec_.k = number("bytes", 0);
+    spec_.n = number("count", 1);
+    spec_.batch = number("queues", 1);
+    const auto it = o_.texts.find("direction");
+    spec_.fn = it == o_.texts.end() ? "load" : it->second;
+    if (spec_.fn != "load" && spec_.fn != "store" && spec_.fn != "both")
+      wrong(fmt::format("--direction is \"{}\", expected load, store or both", spec_.fn));
+    fits("all tiles", product(spec_.m, spec_.k, spec_.n), DType::Fp8);
+    const std::int64_t usable = run_.system.chip.sbuf.usable_per_partition.count();
+    if (spec_.k > usable)
+      wrong(fmt::format("--bytes is {}; an SBUF partition of {} holds {}", spec_.k,
+                        run_.system.chip.name, usable));
   }
 
   const RunKernel& o_;

@@ -36,6 +36,8 @@ double flop_of(const compile::KernelSpec& spec) {
       return scores * products / (spec.causal ? 2 : 1);
     }
     case compile::KernelKind::Vector:
+    case compile::KernelKind::Scan:
+    case compile::KernelKind::Copy:
       break;
   }
   return 0;

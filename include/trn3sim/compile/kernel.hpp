@@ -17,7 +17,7 @@
 
 namespace trn3sim::compile {
 
-enum class KernelKind : std::uint8_t { Gemm, AttentionForward, AttentionBackward, Vector, Scan };
+enum class KernelKind : std::uint8_t { Gemm, AttentionForward, AttentionBackward, Vector, Scan, Copy };
 
 // One fused epilogue step: a vec function applied to `elems_per_result` extra operand tensors.
 struct Epilogue {
@@ -36,6 +36,7 @@ struct KernelSpec {
   KernelKind kind = KernelKind::Gemm;
   // Gemm: C[m,n] (+)= A[m,k] B[k,n], batch times. Attention: batch = sequences.
   std::int64_t m = 0, n = 0, k = 0, batch = 1;
+  // Copy: n tiles of m rows of k bytes over batch DMA queues, `fn` load, store or both.
   // Scan: batch sequences of m channels with n states, k steps each.
   std::int64_t heads = 0, kv_heads = 0, sq = 0, skv = 0, d = 0;
   bool causal = false;

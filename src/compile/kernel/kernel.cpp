@@ -118,6 +118,12 @@ void check(const KernelSpec& spec, const config::ChipSpec& chip) {
       }
       require_format(spec, chip, problems, spec.in);
       break;
+    case KernelKind::Copy:
+      require_positive(spec, problems, "partitions", spec.m);
+      require_positive(spec, problems, "bytes", spec.k);
+      require_positive(spec, problems, "count", spec.n);
+      require_positive(spec, problems, "queues", spec.batch);
+      break;
     case KernelKind::Scan:
       require_positive(spec, problems, "batch", spec.batch);
       require_positive(spec, problems, "channels", spec.m);
@@ -162,6 +168,8 @@ std::string KernelSpec::label() const {
       if (kv_heads != heads) text += fmt::format("/{}", kv_heads);
       text += fmt::format(" {}x{} d{}{} {}", sq, skv, d, causal ? " causal" : "", base::name(in));
       return text;
+    case KernelKind::Copy:
+      return fmt::format("copy {} {}x {}x{} B", fn, n, m, k);
     case KernelKind::Scan:
       return fmt::format("scan b{} c{} n{} {} {}", batch, m, n, k, base::name(in));
   }
@@ -188,6 +196,9 @@ models::TileProgram compile_kernel(const KernelSpec& spec, const config::ChipSpe
     case KernelKind::AttentionBackward:
       program = spec.flash ? compile_attention_backward(spec, chip)
                            : compile_unfused_attention(spec, chip);
+      break;
+    case KernelKind::Copy:
+      program = compile_copy(spec, chip);
       break;
     case KernelKind::Scan:
       program = compile_scan(spec, chip);
@@ -225,6 +236,8 @@ std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chi
       return describe_attention_forward(spec, chip);
     case KernelKind::AttentionBackward:
       return describe_attention_backward(spec, chip);
+    case KernelKind::Copy:
+      return describe_copy(spec, chip);
     case KernelKind::Scan:
       return describe_scan(spec, chip);
   }

@@ -17,11 +17,13 @@ models::TileProgram compile_attention_forward(const KernelSpec& spec, const conf
 models::TileProgram compile_unfused_attention(const KernelSpec& spec, const config::ChipSpec& chip);
 models::TileProgram compile_attention_backward(const KernelSpec& spec,
                                                const config::ChipSpec& chip);
+models::TileProgram compile_copy(const KernelSpec& spec, const config::ChipSpec& chip);
 models::TileProgram compile_scan(const KernelSpec& spec, const config::ChipSpec& chip);
 
 std::string describe_gemm(const KernelSpec& spec, const config::ChipSpec& chip,
                           const config::MappingSpec* mapping);
 std::string describe_vector(const KernelSpec& spec, const config::ChipSpec& chip);
+std::string describe_copy(const KernelSpec& spec, const config::ChipSpec& chip);
 std::string describe_scan(const KernelSpec& spec, const config::ChipSpec& chip);
 std::string describe_unfused_attention(const KernelSpec& spec, const config::ChipSpec& chip);
 std::string describe_attention_forward(const KernelSpec& spec, const config::ChipSpec& chip);
