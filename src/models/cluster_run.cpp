@@ -8,6 +8,7 @@ namespace trn3sim::models {
 
 void ClusterRun::add(std::size_t engine, const EngineStream& stream, base::Time released) {
   engine_busy[engine] += stream.busy();
+  engine_active[engine] += stream.active();
   instructions += stream.instructions();
   if (stream.first_compute() == base::kTimeMax) return;
   first_compute = std::min(first_compute, stream.first_compute() - released);

@@ -69,7 +69,7 @@ void EngineStream::load(const TileProgram& program, const CoreProgram& core, Ahe
   unrecorded_ = 0;
   pipeline_.reset();
   position_ = 0;
-  free_ = end_ = busy_ = executed_ = last_compute_ = 0;
+  free_ = end_ = busy_ = active_ = active_until_ = executed_ = last_compute_ = 0;
   first_compute_ = -1;
 }
 
@@ -84,8 +84,14 @@ void EngineStream::continue_limiter(const DidtLimiter& before, base::Time ago) {
                                    : -edges_.edge_at_or_after(base::Time(-ago.count())));
 }
 
+void EngineStream::under_way(std::int64_t start, std::int64_t end) {
+  active_ += std::max<std::int64_t>(0, end - std::max(start, active_until_));
+  active_until_ = std::max(active_until_, end);
+}
+
 void EngineStream::occupy(std::int64_t start, std::int64_t end) {
   busy_ += end - start;
+  under_way(start, end);
   if (!intervals_.empty() && intervals_.back().end >= start)
     intervals_.back().end = end;
   else
@@ -96,6 +102,7 @@ std::int64_t EngineStream::issue(const Op& op, std::int64_t ready) {
   if (op.kind == Kind::Tensor) {
     const TensorPipeline::Slot slot = pipeline_.issue(op.op, op.cycles, ready);
     if (slot.array) occupy(slot.start, slot.end);
+    under_way(slot.start, slot.visible);
     if (record_limit_ > 0) note(op, slot.start, slot.end);
     if (first_compute_ < 0) first_compute_ = slot.start;
     last_compute_ = std::max(last_compute_, slot.end);

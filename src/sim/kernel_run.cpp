@@ -110,7 +110,7 @@ void KernelRun::Impl::fill(stats::KernelResults& out, const models::TileProgram&
   out.cores = cores;
   out.time_fs = run.duration.count();
   for (std::size_t e = 0; e < models::kEngines; ++e)
-    out.active_fs[e] = run.engine_busy[e].count() / cores;
+    out.active_fs[e] = run.engine_active[e].count() / cores;
   out.dma_active_fs = run.dma_active.count();
   out.hbm_read_bytes = run.hbm_read_bytes;
   out.hbm_write_bytes = run.hbm_write_bytes;

@@ -34,6 +34,7 @@ struct ClusterRun {
   base::Time last_compute;    // end of the last
   base::Time compute_active;  // union over cores and compute engines of busy intervals
   std::array<base::Time, kEngines> engine_busy{};  // summed over cores
+  std::array<base::Time, kEngines> engine_active{};  // likewise, latencies included
   base::Time dma_busy;                             // summed over DMA engines
   base::Time dma_active;                           // some DMA engine has a packet under way
   // TensorE: start of the first instruction and end of the last, both 0 without one. The limiter of

@@ -48,6 +48,9 @@ class EngineStream {
   // End of the last instruction, results visible.
   [[nodiscard]] base::Time end() const { return edges_.edge(end_); }
   [[nodiscard]] base::Time busy() const { return edges_.edge(busy_); }
+  // Some instruction is under way: on TensorE loads too, and passes until their last result is in
+  // PSUM. What a profiler shows as the engine's active time.
+  [[nodiscard]] base::Time active() const { return edges_.edge(active_); }
   [[nodiscard]] std::int64_t instructions() const { return executed_; }
   // First and last compute instruction; kTimeMax and 0 if there is none.
   [[nodiscard]] base::Time first_compute() const {
@@ -100,6 +103,7 @@ class EngineStream {
   // Issues the instruction at `ready` or later; returns the cycle at which its results are visible.
   std::int64_t issue(const Op& op, std::int64_t ready);
   void occupy(std::int64_t start, std::int64_t end);
+  void under_way(std::int64_t start, std::int64_t end);
   // Takes the tokens of `op`; returns when the last one is there.
   std::int64_t take(const Op& op, SemaphoreBank& semaphores);
   void note(const Op& op, std::int64_t start, std::int64_t end);
@@ -119,6 +123,7 @@ class EngineStream {
   std::size_t position_ = 0;
   std::int64_t free_ = 0;  // cycle at which the engine can issue the next instruction
   std::int64_t end_ = 0, busy_ = 0, executed_ = 0;
+  std::int64_t active_ = 0, active_until_ = 0;
   std::int64_t first_compute_ = -1, last_compute_ = 0;
   std::vector<CycleInterval> intervals_;
   std::vector<std::int64_t> stalls_;  // by semaphore
