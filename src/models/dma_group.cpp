@@ -152,11 +152,13 @@ void DmaGroup::activate(const DmaTrigger& trigger) {
       take_live({trigger.job, trigger.core, trigger.transfer, 0, base::Time(0), base::Time(0),
                  base::kTimeMax});
   const std::int32_t first_engine = (job.first_core + trigger.core) * per_core_;
-  // Rows belong to engines by partition: consecutive rows, equal shares.
+  // Rows belong to engines by partition: an engine serves partitions / engines of SBUF. Several
+  // rows for each partition are equal shares.
+  const std::int64_t shared = std::max<std::int64_t>(t.rows, chip_->sbuf.partitions);
   for (std::int32_t e = 0; e < per_core_; ++e) {
-    const std::int64_t first = std::int64_t{t.rows} * e / per_core_;
-    const std::int64_t end = std::int64_t{t.rows} * (e + 1) / per_core_;
-    if (first == end) continue;
+    const std::int64_t first = shared * e / per_core_;
+    const std::int64_t end = std::min<std::int64_t>(t.rows, shared * (e + 1) / per_core_);
+    if (first >= end) continue;
     DmaPart part;
     part.live = live;
     part.address = address + first * t.row_bytes;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
+#include <algorithm>
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/models/dma_group.hpp"
 #include "trn3sim/models/engine_stream.hpp"
@@ -136,8 +137,29 @@ std::vector<DmaCompletion> drain(DmaGroup& group, Memory& memory) {
   return done;
 }
 
-TEST(DmaGroup, SpreadsRowsOverTheEnginesAndWalksTheOperand) {
+// Engine e serves partitions 8 e to 8 e + 7: rows on the first partitions have one engine only.
+TEST(DmaGroup, EnginesServeTheirPartitions) {
   const config::ChipSpec chip = test::test_chip();
+  ASSERT_EQ(chip.sbuf.partitions, 128);
+  for (const auto& [rows, engines] : std::vector<std::pair<int, std::size_t>>{
+           {1, 1}, {8, 1}, {9, 2}, {64, 8}, {128, 16}, {256, 16}}) {
+    TileBuilder t;
+    t.transfer(test::load(t.operand(256 * 4096), rows, 4096));
+    DmaGroup group(chip);
+    group.load(t.program());
+    group.post({nanoseconds(0), 0, 4, 0});
+    Recorder memory;
+    drain(group, memory);
+    EXPECT_EQ(memory.accesses.size(), static_cast<std::size_t>(rows));
+    EXPECT_EQ(std::ranges::count(memory.accesses, nanoseconds(1300), &Recorder::Access::now),
+              static_cast<std::ptrdiff_t>(engines))
+        << rows;
+  }
+}
+
+TEST(DmaGroup, SpreadsRowsOverTheEnginesAndWalksTheOperand) {
+  config::ChipSpec chip = test::test_chip();
+  chip.sbuf.partitions = 16;
   TileBuilder t;
   t.operand(100);                                          // padded to 4096
   t.transfer(test::load(t.operand(3 * 65536), 16, 4096));  // one row per engine
