@@ -23,6 +23,7 @@ inline constexpr std::array<std::string_view, 4> kSplits = {"none", "m", "n", "b
 inline constexpr std::array<std::string_view, 2> kOperands = {"a", "b"};
 inline constexpr std::array<std::string_view, 3> kDimensions = {"m", "n", "k"};
 inline constexpr std::array<std::string_view, 3> kEvictors = {"vector", "scalar", "both"};
+inline constexpr std::array<std::string_view, 2> kSumFormats = {"fp32", "out"};
 inline constexpr std::array<std::string_view, 4> kTransferEngines = {"sync", "gpsimd", "scalar",
                                                                      "vector"};
 
@@ -51,7 +52,7 @@ struct OperandMapping {
 
 struct ResultMapping {
   std::int64_t psum_inside = 0, psum_buffers = 2;
-  std::string evict = "both";
+  std::string evict = "both", sums = "fp32";
   std::int64_t store_inside = 0, store_width = 512, buffers = 2;
   std::string engine = "gpsimd";
   std::int64_t queue = 3;
@@ -120,6 +121,7 @@ void describe(V& v, ResultMapping& s) {
           "loops around the accumulators: k loops further out make partial sums, added in SBUF");
   v.count("psum_buffers", s.psum_buffers, 1, 64, "PSUM buffers of what accumulates at once");
   v.choice("evict", s.evict, kEvictors, "engine that empties PSUM");
+  v.choice("sums", s.sums, kSumFormats, "format of partial sums in SBUF: fp32, or that of C");
   v.count("store_inside", s.store_inside, 0, 16, "loops around the stores");
   v.count("store_width", s.store_width, 1, 1 << 20, "row of one DMA transfer");
   v.count("buffers", s.buffers, 1, 1024, "SBUF buffers of what is stored at once");

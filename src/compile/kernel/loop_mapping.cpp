@@ -192,8 +192,9 @@ class LoopCheck {
     const std::int64_t a_bytes = map_.pool > 0 ? map_.pool : operand_bytes(true);
     const std::int64_t b_bytes = map_.pool > 0 ? 0 : operand_bytes(false);
     const std::int64_t c_bytes =
-        rows * (map_.c.buffers * base::storage_bytes(spec_.out, width) +
-                (partial() && spec_.out != base::DType::Fp32 ? width * 4 : 0));
+        rows *
+        (map_.c.buffers * base::storage_bytes(spec_.out, width) +
+         (partial() && map_.c.sums == "fp32" && spec_.out != base::DType::Fp32 ? width * 4 : 0));
     sbuf_ = a_bytes + b_bytes + c_bytes;
     const std::int64_t there = chip_.sbuf.usable_per_partition.count();
     if (sbuf_ > there) {

@@ -14,7 +14,8 @@ import unittest
 
 PART = sys.argv.pop(2)
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
-PAGES = {"main": [[]], "commands": [["trace"], ["trace", "gen"], ["trace", "gen", "llama"], ["config"]]}[PART]
+PAGES = {"main": [[]], "commands": [["trace"], ["trace", "gen"], ["trace", "gen", "llama"], ["config"],
+                                     ["kernel"], ["kernel", "gemm"], ["kernel", "attention"], ["kernel", "vec"]]}[PART]
 SAME = [["trace", "info"], ["trace", "check"], ["config", "list"], ["config", "show"], ["config", "check"],
         ["config", "schema"], ["trace", "gen", "residual_add"]]
 

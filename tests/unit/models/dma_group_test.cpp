@@ -88,6 +88,29 @@ TEST_F(DmaGroupTest, RunningAheadChangesNoAccessAndNoCompletion) {
   EXPECT_GT(step.accesses.size(), 1000u);
 }
 
+// Two transfers far apart are active one after the other; two at once count once.
+TEST_F(DmaGroupTest, ActiveIsTheUnionOverEngines) {
+  const auto active = [&](Time second) {
+    Recorder memory;
+    DmaGroup group(chip);
+    group.record(10);
+    group.load(program);
+    group.post({base::nanoseconds(0), 0, 0, 0});
+    group.post({second, 1, 0, 0});
+    std::vector<DmaCompletion> done;
+    while (!group.idle()) group.advance(group.next(), memory, done);
+    EXPECT_EQ(group.records().size(), 2u);
+    Time sum;
+    for (const TransferRecord& r : group.records()) sum += r.end - r.begin;
+    return std::pair(group.active(), sum);
+  };
+  const auto [apart, sum_apart] = active(base::nanoseconds(1'000'000));
+  EXPECT_EQ(apart, sum_apart);
+  const auto [together, sum_together] = active(base::nanoseconds(0));
+  EXPECT_LT(together, sum_together);
+  EXPECT_GT(together, Time(sum_together.count() / 2 - 1));
+}
+
 TEST_F(DmaGroupTest, AStartBeforeWhatIsDoneIsABug) {
   Recorder memory;
   DmaGroup group(chip);
