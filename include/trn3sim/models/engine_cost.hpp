@@ -32,6 +32,15 @@ struct InstructionCost {
 InstructionCost instruction_cost(const Instruction& instruction, Engine engine,
                                  const config::ChipSpec& chip);
 
+// Elements per lane and cycle of a copy or tensor-scalar by the performance modes of the engine:
+// 4 between contiguous SBUF tiles of 2-byte data, 2 if one side lies in PSUM or is not contiguous,
+// at most the engine's fastest mode.
+std::int64_t copy_speedup(const Instruction& instruction, const config::LaneEngineSpec& engine);
+
+// Ports (bits 1 << Port) that the instruction needs for itself: `shared_port` of SBUF and PSUM.
+std::uint8_t shared_ports(const Instruction& instruction, Engine engine,
+                          const config::ChipSpec& chip);
+
 // SyncE runs at the ScalarE clock (its own is not published).
 base::Frequency engine_clock(const config::ChipSpec& chip, Engine engine);
 

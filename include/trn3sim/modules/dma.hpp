@@ -41,6 +41,8 @@ class Dma : public sc_core::sc_module {
   // Starts a foreign transfer now.
   void inject(const models::ForeignTransfer& transfer);
   void defer(std::int32_t job, bool deferred) { group_.defer(job, deferred); }
+  // `bound`: program time before which no core starts a transfer but after a completion.
+  void work_ahead_until(std::function<base::Time()> bound) { bound_ = std::move(bound); }
   [[nodiscard]] const models::DmaGroup& group() const { return group_; }
 
  private:
@@ -49,6 +51,7 @@ class Dma : public sc_core::sc_module {
   models::DmaGroup group_;
   const ProgramClock* clock_;
   Completed completed_;
+  std::function<base::Time()> bound_ = [] { return base::kTimeMax; };
   std::vector<models::DmaCompletion> due_;
   bool alone_ = false;
   sc_core::sc_event wake_;
