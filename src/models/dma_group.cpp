@@ -246,9 +246,9 @@ void DmaGroup::advance(base::Time now, Memory& memory, std::vector<DmaCompletion
   }
 }
 
-void DmaGroup::run_ahead(Memory& memory) {
+void DmaGroup::run_ahead(Memory& memory, base::Time bound) {
   for (;;) {
-    const base::Time end = completions_.empty() ? base::kTimeMax : completions_.front().at;
+    const base::Time end = completions_.empty() ? bound : std::min(bound, completions_.front().at);
     const Due due = next_packet();
     if (!activations_.empty() && activations_.front().trigger.at <= due.at) {
       if (activations_.front().trigger.at >= end) return;

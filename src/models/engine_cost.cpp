@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t kAccumulatorBytes = 4;  // PSUM words are FP32
 constexpr std::int64_t kBnStatsPerPartition = 6;
 constexpr std::int64_t kReciprocalPasses = 8;
+constexpr std::int64_t kLongStride = 16;  // bytes; from here on the ports give less
 // A DMA trigger instruction took 8 ns in a published profile ("NKI DMA overview"): about 10 cycles.
 constexpr std::int64_t kDmaTriggerCycles = 10;
 
@@ -93,13 +94,23 @@ const config::LaneEngineSpec& lanes_of(const config::ChipSpec& chip, Engine engi
   return engine == Engine::Gpsimd ? chip.gpsimd : chip.scalar;
 }
 
-// Speed of a copy or tensor-scalar: VectorE 4x between SBUF tiles of 2-byte (or smaller) data and
-// 2x if one side lies in PSUM; ScalarE up to 2x (v4).
-std::int64_t copy_speedup(const Instruction& i, const config::LaneEngineSpec& spec) {
-  if (base::element_bits(i.dtype) > 16) return 1;
-  const int psum_sides = (i.source == Space::Psum ? 1 : 0) + (i.destination == Space::Psum ? 1 : 0);
-  const std::int64_t mode = psum_sides == 0 ? 4 : psum_sides == 1 ? 2 : 1;
-  return std::clamp(spec.max_speedup_16bit, std::int64_t{1}, mode);
+// Formats that the performance modes take.
+bool is_fast_format(base::DType dtype, const config::LaneEngineSpec& spec) {
+  const int bits = base::element_bits(dtype);
+  return bits == 16 || (bits < 16 && spec.fast_8bit);
+}
+
+bool has_second_operand(const Instruction& i) {
+  return i.op == Opcode::TensorTensor || i.op == Opcode::ScalarTensorTensor ||
+         i.op == Opcode::TensorTensorScan || i.op == Opcode::Select;
+}
+
+// A VectorE instruction in the 2x or 4x mode.
+bool in_fast_mode(const Instruction& i, const config::ChipSpec& chip) {
+  const config::LaneEngineSpec& spec = chip.vector;
+  if (i.op == Opcode::TensorCopy || i.op == Opcode::TensorScalar) return copy_speedup(i, spec) > 1;
+  return i.op == Opcode::TensorTensor && i.two_inputs_sbuf && i.destination == Space::Sbuf &&
+         is_fast_format(i.dtype, spec) && spec.max_speedup_16bit >= 2;
 }
 
 std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::ChipSpec& chip) {
@@ -113,8 +124,10 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
       return ceil_over(n, copy_speedup(i, spec));
     case Opcode::TensorTensor: {
       const bool mixed = !i.two_inputs_sbuf;  // one operand in PSUM, one in SBUF
-      const bool fast =
-          vector && narrow && i.destination == Space::Sbuf && spec.max_speedup_16bit >= 2;
+      // The ISA's own case is BF16; the 2x mode takes all fast formats.
+      const bool fast = vector && i.destination == Space::Sbuf &&
+                        (i.dtype == base::DType::Bf16 ||
+                         (is_fast_format(i.dtype, spec) && spec.max_speedup_16bit >= 2));
       return mixed || fast ? n : 2 * n;
     }
     case Opcode::ScalarTensorTensor:
@@ -123,7 +136,9 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
       if (!vector) unsupported(i, engine, chip, "scans run on VectorE only");
       return 2 * n;
     case Opcode::TensorReduce:
-      return vector && narrow ? ceil_over(n, 2) : n;
+      return vector && i.dtype == base::DType::Bf16 ? ceil_over(n, 2) : n;
+    case Opcode::Memset:
+      return vector && base::element_bits(i.dtype) == 16 ? ceil_over(n, 2) : n;
     case Opcode::Activation:
     case Opcode::Select:
     case Opcode::Iota:
@@ -140,6 +155,8 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
     case Opcode::QuantizeMx:
       if (!vector || spec.quantize_speedup <= 0)
         unsupported(i, engine, chip, "no quantize_mx instruction");
+      if (i.source == Space::Psum || i.destination == Space::Psum)
+        unsupported(i, engine, chip, "quantize_mx works from SBUF to SBUF");
       return ceil_over(n, spec.quantize_speedup);
     case Opcode::Reciprocal:
       return kReciprocalPasses * n;
@@ -150,9 +167,8 @@ std::int64_t lane_cycles(const Instruction& i, Engine engine, const config::Chip
 
 void count_lane_traffic(const Instruction& i, EventCounts& c) {
   const std::int64_t all = std::int64_t{i.rows} * i.elements;
-  if (i.op != Opcode::Iota) read(c, i.source, i.dtype, all);
-  if (i.op == Opcode::TensorTensor || i.op == Opcode::ScalarTensorTensor ||
-      i.op == Opcode::TensorTensorScan || i.op == Opcode::Select) {
+  if (i.op != Opcode::Iota && i.op != Opcode::Memset) read(c, i.source, i.dtype, all);
+  if (has_second_operand(i)) {
     // The second operand: in SBUF, or in the space that the first is not in.
     const bool psum = !i.two_inputs_sbuf && i.source == Space::Sbuf;
     read(c, psum ? Space::Psum : Space::Sbuf, i.dtype, all);
@@ -189,7 +205,10 @@ void count_lane_ops(const Instruction& i, Engine engine, EventCounts& c) {
 InstructionCost lane_cost(const Instruction& i, Engine engine, const config::ChipSpec& chip) {
   const config::LaneEngineSpec& spec = lanes_of(chip, engine);
   InstructionCost cost;
-  cost.cycles = std::max(spec.min_interval_cycles, lane_cycles(i, engine, chip));
+  std::int64_t cycles = lane_cycles(i, engine, chip);
+  if (i.stride >= kLongStride)
+    cycles = std::llround(std::ceil(static_cast<double>(cycles) / chip.sbuf.strided_rate));
+  cost.cycles = std::max(spec.min_interval_cycles, cycles);
   // GpSimd pays its start for every instruction, the others when they depend on the one before.
   if (engine == Engine::Gpsimd || i.first_of_chain) cost.cycles += spec.access_cycles;
   count_lane_traffic(i, cost.counts);
@@ -237,6 +256,7 @@ std::string_view name(Opcode op) {
                                          "select",
                                          "iota",
                                          "bn_stats",
+                                         "memset",
                                          "scalar_tensor_tensor",
                                          "tensor_tensor_scan",
                                          "dma_start",
@@ -244,8 +264,44 @@ std::string_view name(Opcode op) {
   return kNames[static_cast<std::size_t>(op)];
 }
 
+std::int64_t copy_speedup(const Instruction& i, const config::LaneEngineSpec& engine) {
+  if (!is_fast_format(i.dtype, engine)) return 1;
+  const int psum_sides = (i.source == Space::Psum ? 1 : 0) + (i.destination == Space::Psum ? 1 : 0);
+  const std::int64_t mode = psum_sides == 2 ? 1 : psum_sides == 1 || i.stride > 0 ? 2 : 4;
+  return std::clamp(engine.max_speedup_16bit, std::int64_t{1}, mode);
+}
+
+std::uint8_t shared_ports(const Instruction& i, Engine engine, const config::ChipSpec& chip) {
+  const bool computes = i.op != Opcode::DmaStart && i.op != Opcode::Nop;
+  if (!computes || engine == Engine::Tensor || engine == Engine::Sync) return 0;
+  const bool two = has_second_operand(i);
+  // A second operand in another space than the first covers both.
+  const bool both = two && !i.two_inputs_sbuf;
+  const bool sbuf = i.source == Space::Sbuf || i.destination == Space::Sbuf || two;
+  const bool psum = i.source == Space::Psum || i.destination == Space::Psum || both;
+  std::uint8_t ports = 0;
+  const std::string& of_sbuf = chip.sbuf.shared_port;
+  const bool alone_on_sbuf =
+      of_sbuf == "exclusive"
+          ? engine != Engine::Scalar
+          : of_sbuf == "fast_modes" &&
+                (engine == Engine::Gpsimd || (engine == Engine::Vector && in_fast_mode(i, chip)));
+  if (sbuf && alone_on_sbuf) ports |= 1u << static_cast<unsigned>(Port::Sbuf);
+  if (psum && engine != Engine::Gpsimd && chip.psum.shared_port == "exclusive")
+    ports |= 1u << static_cast<unsigned>(Port::Psum);
+  return ports;
+}
+
 base::Frequency engine_clock(const config::ChipSpec& chip, Engine engine) {
   return engine == Engine::Tensor ? chip.tensor.clock : lanes_of(chip, engine).clock;
+}
+
+std::int64_t access_latency(const Instruction& instruction, Engine engine,
+                            const config::ChipSpec& chip) {
+  const bool hidden = (engine == Engine::Vector || engine == Engine::Scalar) &&
+                      instruction.op != Opcode::DmaStart && instruction.op != Opcode::Nop &&
+                      !instruction.first_of_chain;
+  return hidden ? lanes_of(chip, engine).access_cycles : 0;
 }
 
 InstructionCost instruction_cost(const Instruction& instruction, Engine engine,

@@ -3,6 +3,7 @@
 #include "trn3sim/models/engine_stream.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/models/engine_cost.hpp"
@@ -27,7 +28,9 @@ EngineStream::Op EngineStream::decode(const TileProgram& program,
   Op op;
   op.op = instruction.op;
   op.cycles = instruction_cost(instruction, engine_, *chip_).cycles;
+  op.latency = access_latency(instruction, engine_, *chip_);
   op.dma = instruction.dma;
+  op.ports = shared_ports(instruction, engine_, *chip_);
   if (instruction.op == Opcode::DmaStart) {
     op.kind = Kind::Dma;
     const DmaTransfer& t = program.transfers.at(std::size_t(instruction.dma));
@@ -62,6 +65,8 @@ void EngineStream::load(const TileProgram& program, const CoreProgram& core, Ahe
   computes_ = std::any_of(ops_.begin(), ops_.end(), [](const Op& op) {
     return op.kind == Kind::Lane || op.kind == Kind::Tensor;
   });
+  ports_ = contested_ = asking_ = 0;
+  for (const Op& op : ops_) ports_ |= op.ports;
   loops_.clear();
   intervals_.clear();
   stalls_.assign(core.semaphores.size(), 0);
@@ -114,6 +119,7 @@ std::int64_t EngineStream::issue(const Op& op, std::int64_t ready) {
   if (record_limit_ > 0 && op.kind != Kind::Nop) note(op, start, free_);
   if (op.kind == Kind::Lane) {
     occupy(start, free_);
+    under_way(start, free_ + op.latency);
     if (first_compute_ < 0) first_compute_ = start;
     last_compute_ = free_;
   }
@@ -147,41 +153,82 @@ std::int64_t EngineStream::take(const Op& op, SemaphoreBank& semaphores) {
   return ready;
 }
 
-std::uint32_t EngineStream::run(SemaphoreBank& semaphores, std::vector<DmaTrigger>& triggers) {
-  std::uint32_t woken = 0;
-  while (position_ != nodes_.size()) {
+void EngineStream::enter_loops() {
+  for (; position_ != nodes_.size(); ++position_) {
     const StreamNode& node = nodes_[position_];
+    if (node.kind == StreamNode::Kind::Instruction) return;
     if (node.kind == StreamNode::Kind::LoopBegin) {
       loops_.push_back({static_cast<std::uint32_t>(position_) + 1, node.index});
-      ++position_;
-      continue;
+    } else if (--loops_.back().left > 0) {
+      position_ = loops_.back().begin - 1;
+    } else {
+      loops_.pop_back();
     }
-    if (node.kind == StreamNode::Kind::LoopEnd) {
-      if (--loops_.back().left > 0) {
-        position_ = loops_.back().begin;
-      } else {
-        loops_.pop_back();
-        ++position_;
-      }
-      continue;
-    }
-    const Op& op = ops_[std::size_t(node.index)];
+  }
+}
+
+std::uint32_t EngineStream::execute(const Op& op, std::int64_t ready, SemaphoreBank& semaphores,
+                                    std::vector<DmaTrigger>& triggers) {
+  const std::int64_t visible = issue(op, ready);
+  end_ = std::max(end_, visible);
+  ++executed_;
+  ++position_;
+  if (op.kind == Kind::Dma)
+    triggers.push_back({edges_.edge(visible), core_, static_cast<std::int32_t>(engine_), op.dma});
+  std::uint32_t woken = 0;
+  if (op.signals > 0) {
+    const base::Time at = edges_.edge(visible);
+    for (unsigned s = 0; s < op.signals; ++s)
+      woken |= semaphores.post(op.signal[s].id, op.signal[s].count, at);
+  }
+  return woken;
+}
+
+std::uint32_t EngineStream::run(SemaphoreBank& semaphores, std::vector<DmaTrigger>& triggers) {
+  std::uint32_t woken = 0;
+  if (asking_ != 0) return woken;
+  for (;;) {
+    enter_loops();
+    if (done()) return woken;
+    const Op& op = ops_[std::size_t(nodes_[position_].index)];
     if (op.ahead < ahead_) return woken;
     for (unsigned w = 0; w < op.waits; ++w)
       if (!semaphores.ready(op.wait[w].id, op.wait[w].count)) return woken;
-    const std::int64_t visible = issue(op, take(op, semaphores));
-    end_ = std::max(end_, visible);
-    ++executed_;
-    ++position_;
-    if (op.kind == Kind::Dma)
-      triggers.push_back({edges_.edge(visible), core_, static_cast<std::int32_t>(engine_), op.dma});
-    if (op.signals > 0) {
-      const base::Time at = edges_.edge(visible);
-      for (unsigned s = 0; s < op.signals; ++s)
-        woken |= semaphores.post(op.signal[s].id, op.signal[s].count, at);
+    const std::int64_t ready = take(op, semaphores);
+    if ((op.ports & contested_) != 0) {
+      asking_ = op.ports & contested_;
+      free_ = ready;
+      return woken;
     }
+    woken |= execute(op, ready, semaphores, triggers);
   }
-  return woken;
+}
+
+base::Time EngineStream::grant(base::Time at, SemaphoreBank& semaphores,
+                               std::vector<DmaTrigger>& triggers, std::uint32_t& woken) {
+  TRN3SIM_CHECK(asking_ != 0, "a grant that nobody asked for");
+  const Op& op = ops_[std::size_t(nodes_[position_].index)];
+  asking_ = 0;
+  woken |= execute(op, std::max(free_, edges_.edge_at_or_after(at)), semaphores, triggers);
+  const base::Time back = edges_.edge(free_);
+  woken |= run(semaphores, triggers);
+  return back;
+}
+
+EngineStream::Lacks EngineStream::lacks(const SemaphoreBank& semaphores) const {
+  Lacks lacks;
+  if (done() || asking_ != 0) return lacks;
+  const Op& op = ops_[std::size_t(nodes_[position_].index)];
+  if (op.ahead < ahead_) return lacks;
+  for (unsigned w = 0; w < op.waits; ++w) {
+    if (semaphores.available(op.wait[w].id) >= op.wait[w].count) continue;
+    const std::optional<Engine> signaller = semaphores.signalling_engine(op.wait[w].id);
+    if (signaller)
+      lacks.engines |= std::uint32_t{1} << static_cast<unsigned>(*signaller);
+    else
+      lacks.dma = true;
+  }
+  return lacks;
 }
 
 std::string EngineStream::waiting(const SemaphoreBank& semaphores) const {
@@ -189,6 +236,7 @@ std::string EngineStream::waiting(const SemaphoreBank& semaphores) const {
   const StreamNode& node = nodes_[position_];
   if (node.kind != StreamNode::Kind::Instruction) return fmt::format("node {} (loop)", position_);
   const Op& op = ops_[std::size_t(node.index)];
+  if (asking_ != 0) return fmt::format("{} (node {}) asks for a port", name(op.op), position_);
   std::string text = fmt::format("{} (node {})", name(op.op), position_);
   const char* separator = " waits for ";
   for (unsigned w = 0; w < op.waits; ++w) {

@@ -61,6 +61,12 @@ void SemaphoreBank::bind_poster(std::uint16_t id, std::int32_t poster) {
   s.source = poster == kDma ? TokenSource::Dma : TokenSource::Engine;
 }
 
+std::optional<Engine> SemaphoreBank::signalling_engine(std::uint16_t id) const {
+  const std::int32_t poster = states_[id].poster;
+  if (poster < 0 || poster == kDma) return std::nullopt;
+  return static_cast<Engine>(poster);
+}
+
 std::string SemaphoreBank::signaller(std::uint16_t id) const {
   return poster_name(states_[id].poster);
 }

@@ -35,7 +35,12 @@ Core::Core(const sc_core::sc_module_name& name, const config::ChipSpec& chip, st
     engines_[e] = std::make_unique<EngineModule>(std::string(models::name(engine)).c_str(),
                                                  models::EngineStream(chip, engine, index),
                                                  [this, e] { drain(std::uint32_t{1} << e); });
+    streams_[e] = &engines_[e]->stream();
   }
+  SC_HAS_PROCESS(Core);
+  SC_METHOD(ask_again);
+  sensitive << ask_again_;
+  dont_initialize();
 }
 
 void Core::load(const models::TileProgram& program, std::size_t of_program, models::Ahead ahead) {
@@ -44,6 +49,9 @@ void Core::load(const models::TileProgram& program, std::size_t of_program, mode
       of_program < program.cores.size() ? program.cores[of_program] : kIdle;
   semaphores_.load(program, core);
   for (auto& e : engines_) e->stream().load(program, core, ahead);
+  ports_.load(streams_);
+  ask_again_.cancel();
+  asks_again_ = base::kTimeMax;
 }
 
 void Core::release(base::Time at) {
@@ -59,20 +67,50 @@ void Core::wake(std::uint32_t mask) {
   for (; mask != 0; mask &= mask - 1) engines_[std::size_t(std::countr_zero(mask))]->wake();
 }
 
+void Core::ask_again() {
+  drain(kAllEngines);
+}
+
 void Core::drain(std::uint32_t mask) {
   triggers_.clear();
+  // Who goes first on a port depends on all streams: a token may be there that wakes one later.
+  bool ended = run(ports_.contested() ? kAllEngines : mask);
+  if (ports_.contested()) ended |= share_ports();
+  if (!triggers_.empty()) hooks_.dma(triggers_);
+  if (ended) hooks_.ended();
+}
+
+bool Core::run(std::uint32_t mask) {
   bool ended = false;
   while (mask != 0) {
     const auto e = static_cast<std::size_t>(std::countr_zero(mask));
     mask &= mask - 1;
-    models::EngineStream& stream = engines_[e]->stream();
+    models::EngineStream& stream = *streams_[e];
     if (stream.done()) continue;
     mask |= stream.run(semaphores_, triggers_);
     if (stream.intervals().size() > kManyIntervals) hooks_.many_intervals();
     ended = ended || stream.done();
   }
-  if (!triggers_.empty()) hooks_.dma(triggers_);
-  if (ended) hooks_.ended();
+  return ended;
+}
+
+bool Core::share_ports() {
+  bool ended = false;
+  for (;;) {
+    const models::PortArbiter::Choice choice = ports_.next(streams_, semaphores_, hooks_.now());
+    if (!choice.engine) {
+      asks_again_ = choice.retry;
+      if (asks_again_ < base::kTimeMax) hooks_.notify(ask_again_, asks_again_);
+      return ended;
+    }
+    models::EngineStream& stream = *streams_[*choice.engine];
+    const std::uint8_t ports = stream.asking();
+    std::uint32_t woken = 0;
+    ports_.give_back(ports, stream.grant(choice.at, semaphores_, triggers_, woken));
+    if (stream.intervals().size() > kManyIntervals) hooks_.many_intervals();
+    ended = ended || stream.done();
+    ended = run(woken) || ended;
+  }
 }
 
 void Core::complete(const models::DmaTransfer& transfer, base::Time at) {

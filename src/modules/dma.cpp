@@ -41,7 +41,7 @@ void Dma::step() {
   group_.advance(clock_->now(), *memory.operator->(), due_);
   for (const models::DmaCompletion& c : due_) completed_(c);
   // What completions set off is posted in the next delta.
-  if (due_.empty() && alone_) group_.run_ahead(*memory.operator->());
+  if (due_.empty() && alone_) group_.run_ahead(*memory.operator->(), bound_());
   if (!group_.idle()) clock_->notify(wake_, group_.next());
 }
 

@@ -37,6 +37,12 @@ void StackCluster::Impl::make_dma() {
   dma = std::make_unique<Dma>("dma", *chip, clock,
                               [this](const models::DmaCompletion& c) { completed(c); });
   dma->memory.bind(hbm);
+  // A program alone, the only one that DMA works ahead of, starts at 0.
+  dma->work_ahead_until([this] {
+    base::Time bound = base::kTimeMax;
+    for (const Core* core : jobs[0].cores) bound = std::min(bound, core->asks_again());
+    return bound;
+  });
 }
 
 void StackCluster::Impl::make_core(std::size_t index, std::size_t set, bool reverse) {
@@ -45,6 +51,10 @@ void StackCluster::Impl::make_core(std::size_t index, std::size_t set, bool reve
   hooks.dma = [this, c](std::vector<models::DmaTrigger>& t) { post(slot_of[c], t); };
   hooks.ended = [this, c] { maybe_end(slot_of[c]); };
   hooks.many_intervals = [this, c] { collect(*cores[c]); };
+  hooks.now = [this, c] { return clock.now() - jobs[slot_of[c]].start; };
+  hooks.notify = [this, c](sc_core::sc_event& event, base::Time at) {
+    clock.notify(event, jobs[slot_of[c]].start + at);
+  };
   const std::string name =
       set == 0 ? fmt::format("core{}", index) : fmt::format("core{}_next", index);
   cores[c] = std::make_unique<Core>(name.c_str(), *chip, static_cast<std::int32_t>(index),

@@ -29,6 +29,12 @@ const models::KernelProfile& RankRunner::profile(std::size_t kernel) const {
       ->second;
 }
 
+// Of a piece, what overlaps the piece before: all before its first compute instruction, but the DMA
+// engines are busy with each piece in turn.
+base::Time RankRunner::overlap(const models::KernelProfile& p) {
+  return std::min(p.lead_in, std::max(base::Time(0), p.duration - p.dma_busy));
+}
+
 // On a detailed chip a kernel can be a little faster than alone on the bench, by where refreshes
 // fall: only what keeps an engine busy is certain.
 base::Time RankRunner::least_time(const models::KernelProfile& p, bool first_piece) const {
@@ -36,7 +42,7 @@ base::Time RankRunner::least_time(const models::KernelProfile& p, bool first_pie
   if (machine_.run->is_detailed(place.chip))
     return std::max(p.dma_busy, *std::max_element(p.engine_busy.begin(), p.engine_busy.end()));
   const base::Time hot = p.duration - p.tensor.saves;
-  if (!first_piece) return hot - p.lead_in;
+  if (!first_piece) return hot - overlap(p);
   return machine_.run->compile.prefetch ? hot - p.ahead.saves : hot;
 }
 
@@ -115,13 +121,13 @@ void RankRunner::kernel_ended() {
   book_kernel();
   if (pieces_.left > 0) {
     --pieces_.left;
-    play(pieces_.kernel, profile(pieces_.kernel).lead_in);
+    play(pieces_.kernel, overlap(profile(pieces_.kernel)));
     return;
   }
   if (pieces_.last >= 0) {
     const auto last = static_cast<std::size_t>(pieces_.last);
     pieces_.last = -1;
-    play(last, profile(last).lead_in);
+    play(last, overlap(profile(last)));
     return;
   }
   kernel_running_ = false;

@@ -101,6 +101,7 @@ class RankRunner : public IssueSink, public modules::PlayerEnd, public modules::
   void settle_phase();
   void complete(std::int32_t queue);
   void issue_kernel(const Ticket& ticket);
+  static base::Time overlap(const models::KernelProfile& p);
   [[nodiscard]] base::Time least_time(const models::KernelProfile& profile, bool first_piece) const;
   [[nodiscard]] modules::KernelWork work_of(std::size_t kernel) const;
   void prefetch_next();

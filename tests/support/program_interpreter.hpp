@@ -337,8 +337,9 @@ inline config::ChipSpec trainium3() {
   c.vector.exponential_speedup = 4;
   c.vector.quantize_speedup = 4;
   c.scalar.max_speedup_16bit = 2;
-  c.sbuf = {base::Bytes(32 << 20), 128, base::Bytes(245'752)};
-  c.psum = {base::Bytes(2 << 20), 8, base::Bytes(2048)};
+  c.vector.fast_8bit = c.scalar.fast_8bit = true;
+  c.sbuf = {base::Bytes(32 << 20), 128, base::Bytes(245'752), 0.5, "fast_modes"};
+  c.psum = {base::Bytes(2 << 20), 8, base::Bytes(2048), "none"};
   c.sync.semaphores = 256;
   c.dma.engines = 16;
   c.dma.queues_per_engine = 16;
@@ -360,7 +361,8 @@ inline config::ChipSpec trainium2() {
   c.vector.exponential_speedup = 0;
   c.vector.quantize_speedup = 0;
   c.scalar.max_speedup_16bit = 1;
-  c.sbuf = {base::Bytes(28 << 20), 128, base::Bytes(212'984)};
+  c.vector.fast_8bit = c.scalar.fast_8bit = false;
+  c.sbuf = {base::Bytes(28 << 20), 128, base::Bytes(212'984), 0.5, "fast_modes"};
   c.dma.bus_rate = base::Rate(27'200'000'000);
   c.dma.plateau_rate = base::Rate(23'000'000'000);
   c.hbm.bandwidth = base::Rate(2'918'400'000'000);

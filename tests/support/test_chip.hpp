@@ -36,10 +36,11 @@ inline void set_test_engines(config::ChipSpec& c) {
   c.vector.max_speedup_16bit = 4;
   c.scalar.max_speedup_16bit = 2;
   c.gpsimd.max_speedup_16bit = 1;
+  c.vector.fast_8bit = c.scalar.fast_8bit = true;
   c.vector.exponential_speedup = c.vector.quantize_speedup = 4;
 
-  c.sbuf = {base::Bytes(32 << 20), 128, base::Bytes(245'752)};
-  c.psum = {base::Bytes(2 << 20), 8, base::Bytes(2048)};
+  c.sbuf = {base::Bytes(32 << 20), 128, base::Bytes(245'752), 0.5, "fast_modes"};
+  c.psum = {base::Bytes(2 << 20), 8, base::Bytes(2048), "none"};
   c.sync = {256, base::nanoseconds(250), 64};
 }
 

@@ -25,6 +25,8 @@
 namespace trn3sim::config {
 
 inline constexpr std::array<std::string_view, 3> kRefreshModes = {"per_bank", "all_bank", "none"};
+inline constexpr std::array<std::string_view, 3> kSbufPorts = {"exclusive", "fast_modes", "none"};
+inline constexpr std::array<std::string_view, 2> kPsumPorts = {"exclusive", "none"};
 
 // One value per number format, keyed by its name.
 template <class T>
@@ -83,6 +85,7 @@ void describe(V& v, LaneEngineSpec& s) {
   v.count("access_cycles", s.access_cycles, 0, 65536,
           "overhead of an instruction that is not pipelined");
   v.count("max_speedup_16bit", s.max_speedup_16bit, 1, 16, "fastest mode for 2-byte data in SBUF");
+  v.flag("fast_8bit", s.fast_8bit, "8-bit data run in the modes of 2-byte data");
   v.count("exponential_speedup", s.exponential_speedup, 0, 16,
           "`exponential` elements per lane and cycle; 0 = none");
   v.count("quantize_speedup", s.quantize_speedup, 0, 16,
@@ -94,6 +97,10 @@ void describe(V& v, SbufSpec& s) {
   v.positive("capacity", s.capacity, "SBUF of one core");
   v.count("partitions", s.partitions, 1, 4096, "partitions");
   v.positive("usable_per_partition", s.usable_per_partition, "what a kernel may use");
+  v.share("strided_rate", s.strided_rate, "rate of an engine if its innermost stride is 16 B or more");
+  v.choice("shared_port", s.shared_port, kSbufPorts,
+           "instructions that VectorE and GpSimdE run one at a time: all on SBUF, or those of GpSimdE "
+           "and VectorE's in a fast mode");
 }
 
 template <class V>
@@ -102,6 +109,8 @@ void describe(V& v, PsumSpec& s) {
   v.count("banks", s.banks, 1, 1024, "banks");
   v.positive("bank_bytes_per_partition", s.bank_bytes_per_partition,
              "bytes of one bank in a partition");
+  v.choice("shared_port", s.shared_port, kPsumPorts,
+           "instructions on PSUM that VectorE and ScalarE run one at a time: all, or none");
 }
 
 template <class V>

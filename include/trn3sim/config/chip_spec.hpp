@@ -54,6 +54,7 @@ struct LaneEngineSpec {
   std::int64_t min_interval_cycles = 0;
   std::int64_t access_cycles = 0;       // static overhead of an instruction that is not pipelined
   std::int64_t max_speedup_16bit = 1;   // fastest performance mode for 2-byte data in SBUF
+  bool fast_8bit = false;               // 8-bit data run in these modes too
   std::int64_t exponential_speedup = 0; // v4 VectorE `exponential` elements per lane and cycle (2-byte); 0 = none
   std::int64_t quantize_speedup = 0;    // v4 VectorE `quantize_mx` elements per lane and cycle; 0 = none
 };
@@ -62,12 +63,15 @@ struct SbufSpec {
   Bytes capacity;                  // whole SBUF of one core
   std::int64_t partitions = 0;
   Bytes usable_per_partition;      // what a kernel may use
+  double strided_rate = 1;         // of an engine whose innermost stride is 16 B or more
+  std::string shared_port = "none";  // of VectorE and GpSimdE: "exclusive" | "fast_modes" | "none"
 };
 
 struct PsumSpec {
   Bytes capacity;
   std::int64_t banks = 0;
   Bytes bank_bytes_per_partition;
+  std::string shared_port = "none";  // of VectorE and ScalarE: "exclusive" | "none"
 };
 
 struct SyncSpec {

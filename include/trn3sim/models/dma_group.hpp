@@ -85,9 +85,9 @@ class DmaGroup {
   void inject(base::Time now, const ForeignTransfer& transfer);
   // Does everything due at `now`; completions due are appended to `done` in order.
   void advance(base::Time now, Memory& memory, std::vector<DmaCompletion>& done);
-  // Does what lies before the next completion. Only completions make cores start transfers, so
-  // call it when all that the last ones set off has been posted.
-  void run_ahead(Memory& memory);
+  // Does what lies before the next completion and before `bound`. Cores start transfers after
+  // completions and from `bound` on, so call it when all that the last ones set off has been posted.
+  void run_ahead(Memory& memory, base::Time bound = base::kTimeMax);
   // Next time at which advance() has work; kTimeMax if idle.
   [[nodiscard]] base::Time next() const;
   [[nodiscard]] bool idle() const { return next() == base::kTimeMax; }

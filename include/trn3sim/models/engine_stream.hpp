@@ -40,9 +40,28 @@ class EngineStream {
   // The instructions left start at `at` or later.
   void release(base::Time at);
 
-  // Runs until done or blocked. Appends DMA triggers; returns the bits (1 << Engine) of the streams
+  // Runs until done, blocked or asking for a port. Appends DMA triggers; returns the bits (1 << Engine) of the streams
   // of this core that got the tokens they wait for.
   std::uint32_t run(SemaphoreBank& semaphores, std::vector<DmaTrigger>& triggers);
+
+  // Ports (bits 1 << Port) that some instruction of the program uses. The stream asks for those in
+  // `contested` before each of their uses, none after load().
+  [[nodiscard]] std::uint8_t ports() const { return ports_; }
+  void contest(std::uint8_t contested) { contested_ = contested; }
+  // The next instruction has its tokens and asks for these ports since asked(); 0: it does not.
+  [[nodiscard]] std::uint8_t asking() const { return asking_; }
+  [[nodiscard]] base::Time asked() const { return edges_.edge(free_); }
+  // It has the ports from `at` on; returns when it gives them back. Like run(), but for the rest.
+  base::Time grant(base::Time at, SemaphoreBank& semaphores, std::vector<DmaTrigger>& triggers,
+                   std::uint32_t& woken);
+  // The next instruction, if one is left and it lacks tokens: who has to signal them; none has to
+  // if it waits for release().
+  struct Lacks {
+    std::uint32_t engines = 0;  // bits 1 << Engine
+    bool dma = false;
+  };
+  [[nodiscard]] Lacks lacks(const SemaphoreBank& semaphores) const;
+  [[nodiscard]] base::Time dma_latency() const { return dma_latency_; }
 
   [[nodiscard]] bool done() const { return position_ == nodes_.size(); }
   // End of the last instruction, results visible.
@@ -86,9 +105,10 @@ class EngineStream {
   enum class Kind : std::uint8_t { Lane, Tensor, Dma, Nop };
   struct Op {
     std::int64_t cycles = 0;
+    std::int64_t latency = 0;  // of its accesses, beside the next instruction
     Opcode op = Opcode::Nop;
     Kind kind = Kind::Nop;
-    std::uint8_t waits = 0, signals = 0;
+    std::uint8_t waits = 0, signals = 0, ports = 0;
     Ahead ahead = Ahead::Everything;  // the narrowest that allows it
     std::int32_t dma = -1;
     std::array<SemaphoreWait, 3> wait{};
@@ -99,13 +119,18 @@ class EngineStream {
     std::int32_t left;
   };
 
+  // The loop marks up to the next instruction.
+  void enter_loops();
+  // Takes the tokens of `op`; the cycle at which it may start.
+  std::int64_t take(const Op& op, SemaphoreBank& semaphores);
+  // Executes `op`, the next instruction, at `ready` or later; returns the streams woken.
+  std::uint32_t execute(const Op& op, std::int64_t ready, SemaphoreBank& semaphores,
+                        std::vector<DmaTrigger>& triggers);
   Op decode(const TileProgram& program, const Instruction& instruction) const;
   // Issues the instruction at `ready` or later; returns the cycle at which its results are visible.
   std::int64_t issue(const Op& op, std::int64_t ready);
   void occupy(std::int64_t start, std::int64_t end);
   void under_way(std::int64_t start, std::int64_t end);
-  // Takes the tokens of `op`; returns when the last one is there.
-  std::int64_t take(const Op& op, SemaphoreBank& semaphores);
   void note(const Op& op, std::int64_t start, std::int64_t end);
 
   const config::ChipSpec* chip_;
@@ -117,6 +142,7 @@ class EngineStream {
   TensorPipeline pipeline_;
   std::vector<StreamNode> nodes_;  // Instruction nodes index ops_
   std::vector<Op> ops_;
+  std::uint8_t ports_ = 0, contested_ = 0, asking_ = 0;
   bool computes_ = false;  // has compute instructions
   Ahead ahead_ = Ahead::Everything;
   std::vector<Loop> loops_;

@@ -32,6 +32,7 @@ enum class Opcode : std::uint8_t {
   // VectorE / ScalarE / GpSimdE; cost class by function, see models/engine_cost.hpp
   TensorCopy, TensorScalar, TensorTensor, TensorReduce, Activation, ActivationReduce,
   Exponential, QuantizeMx, Reciprocal, Select, Iota, BnStats,
+  Memset,              // writes a constant
   ScalarTensorTensor,  // (a op per-row scalar) op b
   TensorTensorScan,    // y_t = a_t op0 y_(t-1) op1 b_t along the free axis
   // SyncE, and any engine that starts DMA
@@ -40,6 +41,11 @@ enum class Opcode : std::uint8_t {
 };
 
 enum class Space : std::uint8_t { Sbuf, Psum };
+
+// What two engines of a core share: VectorE and GpSimdE their way to SBUF, VectorE and ScalarE
+// theirs to PSUM.
+enum class Port : std::uint8_t { Sbuf, Psum };
+inline constexpr std::size_t kPorts = 2;
 
 struct SemaphoreWait { std::uint16_t id = 0; std::uint16_t count = 0; };    // count 0 = unused
 struct SemaphoreSignal { std::uint16_t id = 0; std::uint16_t count = 0; };
@@ -55,6 +61,7 @@ struct Instruction {
   std::int32_t elements = 0;              // per partition (free size); columns of a MultiplyMoving
   std::int16_t rows = 0;                  // partitions used (contraction rows for TensorE)
   std::int16_t columns = 0;               // stationary columns (output partitions)
+  std::int16_t stride = 0;                // innermost, bytes of the operand that has the longest; 0 = contiguous
   std::int8_t sparsity = 1;               // contraction rows per stored value of the stationary operand
   std::int32_t dma = -1;                  // index into TileProgram::transfers
   std::array<SemaphoreWait, 3> waits{};

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,8 @@ class SemaphoreBank {
   }
   [[nodiscard]] std::int64_t available(std::uint16_t id) const { return states_[id].available; }
   [[nodiscard]] std::size_t size() const { return states_.size(); }
+  // None: DMA, or nobody.
+  [[nodiscard]] std::optional<Engine> signalling_engine(std::uint16_t id) const;
   // "the vector engine", "DMA", "nobody": who signals `id`.
   [[nodiscard]] std::string signaller(std::uint16_t id) const;
 

@@ -12,7 +12,7 @@
 #include <systemc>
 #include <vector>
 
-#include "trn3sim/models/engine_stream.hpp"
+#include "trn3sim/models/port_arbiter.hpp"
 #include "trn3sim/models/semaphore_bank.hpp"
 
 namespace trn3sim::modules {
@@ -22,6 +22,8 @@ struct CoreHooks {
   std::function<void(std::vector<models::DmaTrigger>&)> dma;  // transfers started; may be changed
   std::function<void()> ended;           // a stream has ended (its times may lie ahead)
   std::function<void()> many_intervals;  // busy intervals should be collected
+  std::function<base::Time()> now;       // time of the program
+  std::function<void(sc_core::sc_event&, base::Time)> notify;  // at a time of the program
 };
 
 // One engine: a process that lets its stream go on when DMA delivers a token that it lacked. Tokens
@@ -59,6 +61,8 @@ class Core : public sc_core::sc_module {
   // Posts the signals of a completed transfer.
   void complete(const models::DmaTransfer& transfer, base::Time at);
 
+  // When streams ask for ports again; kTimeMax if none has to.
+  [[nodiscard]] base::Time asks_again() const { return asks_again_; }
   [[nodiscard]] bool done() const;
   [[nodiscard]] const models::EngineStream& stream(std::size_t engine) const {
     return engines_[engine]->stream();
@@ -70,15 +74,24 @@ class Core : public sc_core::sc_module {
   [[nodiscard]] std::string waiting() const;
 
  private:
+  void ask_again();
   void wake(std::uint32_t mask);
   // Runs the streams in `mask` (bits 1 << Engine) and those that they enable until all are blocked.
   void drain(std::uint32_t mask);
+  bool run(std::uint32_t mask);  // whether a stream has ended
+  // Gives shared ports to the streams that ask for them as far as the order is known; whether a
+  // stream has ended.
+  bool share_ports();
 
   std::int32_t index_;
   CoreHooks hooks_;
   models::SemaphoreBank semaphores_;
   std::vector<models::DmaTrigger> triggers_;
   std::array<std::unique_ptr<EngineModule>, models::kEngines> engines_;
+  models::PortArbiter ports_;
+  models::PortArbiter::Streams streams_{};
+  sc_core::sc_event ask_again_;
+  base::Time asks_again_ = base::kTimeMax;
 };
 
 }  // namespace trn3sim::modules

@@ -43,6 +43,8 @@ class Dma : public sc_core::sc_module {
   void defer(std::int32_t job, bool deferred) { group_.defer(job, deferred); }
   // See models::DmaGroup::record().
   void record(std::size_t limit) { group_.record(limit); }
+  // `bound`: program time before which no core starts a transfer but after a completion.
+  void work_ahead_until(std::function<base::Time()> bound) { bound_ = std::move(bound); }
   [[nodiscard]] const models::DmaGroup& group() const { return group_; }
 
  private:
@@ -51,6 +53,7 @@ class Dma : public sc_core::sc_module {
   models::DmaGroup group_;
   const ProgramClock* clock_;
   Completed completed_;
+  std::function<base::Time()> bound_ = [] { return base::kTimeMax; };
   std::vector<models::DmaCompletion> due_;
   bool alone_ = false;
   sc_core::sc_event wake_;

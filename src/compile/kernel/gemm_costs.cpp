@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trn3sim/models/engine_cost.hpp"
+
 namespace trn3sim::compile {
 namespace {
 
@@ -206,8 +208,9 @@ Preparation preparation_of(const GemmMapping& map, const GemmShape& shape, const
     }
     if (o.convert) {
       const auto columns = static_cast<double>(ceil_divide(shape.k, kLanes) * block);
-      const double speed = static_cast<double>(std::max<std::int64_t>(
-          1, base::element_bits(o.array) > 16 ? 1 : chip.vector.max_speedup_16bit));
+      models::Instruction cast;
+      cast.dtype = o.array;
+      const auto speed = static_cast<double>(models::copy_speedup(cast, chip.vector));
       const double convert = columns / speed / lane_ghz;
       p.vector_ns += loads * convert;
       first = std::max(first, convert);

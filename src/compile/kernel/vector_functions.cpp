@@ -22,6 +22,7 @@ constexpr Pass kScale{Engine::Vector, Opcode::TensorScalar, false};
 constexpr Pass kCombine{Engine::Vector, Opcode::TensorTensor, false};
 constexpr Pass kReduce{Engine::Vector, Opcode::TensorReduce, false};
 constexpr Pass kCopy{Engine::Vector, Opcode::TensorCopy, false};
+constexpr Pass kSet{Engine::Vector, Opcode::Memset, false};
 constexpr Pass kScalarCopy{Engine::Scalar, Opcode::TensorCopy, false};
 constexpr Pass kQuantize{Engine::Vector, Opcode::QuantizeMx, false};
 constexpr Pass kSelect{Engine::Vector, Opcode::Select, false};
@@ -55,7 +56,7 @@ const std::vector<VectorFunction>& table() {
       {"scale", 1, 1, {kScale}},
       {"cast", 1, 1, {kCopy}},
       {"copy", 1, 1, {kCopy}},
-      {"zero", 0, 1, {kCopy}},
+      {"zero", 0, 1, {kSet}},
       // exp with row sum, row max, pick of the label's logit
       {"cross_entropy", 1, 1, {kActivateReduce, kReduce, kSelect}},
       {"cross_entropy_bwd", 1, 1, {kActivate, kScale}},

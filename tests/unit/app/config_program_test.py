@@ -153,7 +153,8 @@ class ConfigProgramTest(unittest.TestCase):
         self.assertEqual([s["file"] for s in listed["systems"]], sorted(f.name for f in CONFIGS.glob("*.json")))
         self.assertEqual([t["file"] for t in listed["traces"]],
                          sorted(f.name for f in (CONFIGS / "traces").glob("*.trace")))
-        self.assertEqual([c["file"] for c in listed["chips"]], ["chips/trn3.json"])
+        self.assertEqual([c["file"] for c in listed["chips"]],
+                         sorted(f"chips/{f.name}" for f in (CONFIGS / "chips").glob("*.json")))
         self.assertEqual({s["file"]: s["chips"] for s in listed["systems"]}["ultraserver64.json"], 64)
         self.assertFalse([entry for group in listed.values() for entry in group if "problem" in entry])
         text = self.run_program("list").stdout
