@@ -97,10 +97,11 @@ void describe(V& v, SbufSpec& s) {
   v.positive("capacity", s.capacity, "SBUF of one core");
   v.count("partitions", s.partitions, 1, 4096, "partitions");
   v.positive("usable_per_partition", s.usable_per_partition, "what a kernel may use");
-  v.share("strided_rate", s.strided_rate, "rate of an engine if its innermost stride is 16 B or more");
+  v.share("strided_rate", s.strided_rate,
+          "rate of an engine if its innermost stride is 16 B or more");
   v.choice("shared_port", s.shared_port, kSbufPorts,
-           "instructions that VectorE and GpSimdE run one at a time: all on SBUF, or those of GpSimdE "
-           "and VectorE's in a fast mode");
+           "instructions that VectorE and GpSimdE run one at a time: all on SBUF, or those of "
+           "GpSimdE and VectorE's in a fast mode");
 }
 
 template <class V>
