@@ -122,11 +122,17 @@ class LoopCheck {
     if (partial() && map_.c.evict != "vector")
       wrong("c/evict",
             fmt::format("is \"{}\"; partial sums are added by \"vector\"", map_.c.evict));
-    for (const auto& [key, queue] :
-         {std::pair{"a/queue", map_.a.queue}, {"b/queue", map_.b.queue}, {"c/queue", map_.c.queue}})
-      if (queue >= chip_.dma.queues_per_engine)
-        wrong(key, fmt::format("is {}; {} has queues 0 to {}", queue, chip_.name,
-                               chip_.dma.queues_per_engine - 1));
+    queues("a/queue", map_.a.queue, map_.a.queues);
+    queues("b/queue", map_.b.queue, map_.b.queues);
+    queues("c/queue", map_.c.queue, 1);
+  }
+
+  void queues(const char* key, std::int64_t first, std::int64_t count) {
+    const std::int64_t there = chip_.dma.queues_per_engine;
+    if (first + count <= there) return;
+    wrong(key, fmt::format("is {}{}; {} has queues 0 to {}", first,
+                           count > 1 ? fmt::format(" with queues {}", count) : std::string(),
+                           chip_.name, there - 1));
   }
 
   // What A and B share a pool for.

@@ -143,6 +143,11 @@ TEST(ExplicitMapping, DoesAllTheWorkOnALadderOfShapes) {
              l.c.store_inside = 1;
              l.c.store_width = 1024;
            }),
+      with(base,
+           [](auto& l) {  // several rings, more transfers than rings
+             l.a = {1, 64, 64, 2, "sync", 0, 3};
+             l.b = {2, 32, 512, 1, "sync", 4, 5};
+           }),
       with(base, [](auto& l) {  // one pool
         l.loops = {{"m", 256}, {"n", 512}, {"m", 128}, {"k", 128}};
         l.a.inside = 1;
@@ -245,6 +250,7 @@ TEST(ExplicitMapping, MistakesNameFileAndKey) {
       },
       "/loops/b/buffers: SBUF needs");
   expect([](auto& l) { l.a.queue = 16; }, "/loops/a/queue: is 16; trn2 has queues 0 to 15");
+  expect([](auto& l) { l.a.queues = 17; }, "/loops/a/queue: is 0 with queues 17");
   expect([](auto& l) { l.c.engine = "vector"; }, "/loops/c/engine: is \"vector\", which c/evict");
   expect([](auto& l) { l.b.engine = "gpsimd"; }, "/loops/b/engine: is \"gpsimd\", which c/engine");
   expect([](auto& l) { l.split = std::string("n"); },
