@@ -255,7 +255,7 @@ TEST(ExplicitMapping, MistakesNameFileAndKey) {
   expect([](auto& l) { l.b.engine = "gpsimd"; }, "/loops/b/engine: is \"gpsimd\", which c/engine");
   expect([](auto& l) { l.split = std::string("n"); },
          "/loops/split: is \"n\" with 1 core; expected \"none\"");
-  expect([](auto& l) { l.pool = 128; }, "/loops/pool: is 128; one transfer of A takes 256");
+  expect([](auto& l) { l.pool = 128; }, "/loops/pool: is 128; one transfer of B takes 1024");
   expect(
       [](auto& l) {
         l.pool = 1024;
@@ -265,6 +265,14 @@ TEST(ExplicitMapping, MistakesNameFileAndKey) {
         l.loops = {{"m", 128}, {"n", 256}, {"k", 128}};
       },
       "/loops: the kernel would never end: tensor");
+  expect([](auto& l) { l.a.transfer_k = l.a.transfer_width = 1; },
+         "/loops/a/transfer_width: is 1 with transfer_k 1: 16384 transfers for one matmul");
+  expect(
+      [](auto& l) {
+        l.loops = {{"m", 8}, {"n", 4}, {"k", 128}};
+        l.c.store_inside = 0;
+      },
+      "/loops/c/store_inside: is 0: 131072 tiles are stored at once");
   KernelSpec two = spec;
   two.cores = 2;
   said([](auto&) {}, "/loops/split: is \"none\" with 2 cores", two);
