@@ -16,7 +16,16 @@ DATA = pathlib.Path(__file__).resolve().parent / "data"
 ROWS = json.loads((DATA / "kernels.json").read_text())
 
 
+MODELLED = {}  # by id; a run takes a second
+
+
 def modelled(row):
+    if row["id"] not in MODELLED:
+        MODELLED[row["id"]] = run_row(row)
+    return MODELLED[row["id"]]
+
+
+def run_row(row):
     mapping = ["--mapping", DATA / "mappings" / row["mapping"]] if row["mapping"] else []
     values = json.loads(run("kernel", *row["arguments"], *mapping, "--format", "json").stdout)
     values["hbm_bytes"] = values["hbm_read_bytes"] + values["hbm_write_bytes"]

@@ -47,7 +47,7 @@ struct OperandMapping {
   std::int64_t transfer_k = 128, transfer_width = 128;
   std::int64_t buffers = 2;
   std::string engine = "sync";
-  std::int64_t queue = 0;
+  std::int64_t queue = 0, queues = 1;
 };
 
 struct ResultMapping {
@@ -112,7 +112,8 @@ void describe(V& v, OperandMapping& s) {
   v.count("transfer_width", s.transfer_width, 1, 1 << 20, "of one DMA transfer, along m or n: its row");
   v.count("buffers", s.buffers, 1, 1024, "SBUF buffers of what is loaded at once");
   v.choice("engine", s.engine, kTransferEngines, "engine that starts the transfers");
-  v.count("queue", s.queue, 0, 63, "DMA ring");
+  v.count("queue", s.queue, 0, 63, "first DMA ring");
+  v.count("queues", s.queues, 1, 64, "rings that the transfers take in turn");
 }
 
 template <class V>

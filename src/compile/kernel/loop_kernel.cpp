@@ -83,9 +83,9 @@ void LoopCore::write(const GemmShape& shape) {
 
 void LoopCore::make_semaphores() {
   for (Side& s : sides_) {
-    s.loaded = build_.semaphore();
+    for (std::int64_t q = 0; q < s.map->queues; ++q) s.loaded.push_back(build_.semaphore());
     s.room = build_.semaphore(s.map->buffers * s.plan.most());
-    s.ready = s.operand.transpose ? build_.semaphore() : s.loaded;
+    if (s.operand.transpose) s.ready = build_.semaphore();
     s.ready_room =
         s.operand.transpose ? build_.semaphore(s.map->buffers * most_squares(s)) : s.room;
   }
@@ -142,12 +142,12 @@ std::int64_t LoopCore::squares(const Side& s, std::size_t matmul) const {
 
 void LoopCore::loads() {
   for (std::size_t i = 0; i < nest_.matmuls.size(); ++i)
-    for (const Side& s : sides_)
+    for (Side& s : sides_)
       if (s.plan.first[i]) load_region(s, i);
 }
 
 // All transfers of the region that begins with `matmul`, in the order of their first use.
-void LoopCore::load_region(const Side& s, std::size_t matmul) {
+void LoopCore::load_region(Side& s, std::size_t matmul) {
   const auto region = static_cast<std::size_t>(nest_.region_of[s.kind][matmul]);
   for (const LoadPlan::Transfer& part : s.plan.regions[region]) {
     DmaTransfer t;
@@ -156,10 +156,27 @@ void LoopCore::load_region(const Side& s, std::size_t matmul) {
     t.rows = static_cast<std::int32_t>(o.transpose ? part.width : ceil_divide(part.k, pack_));
     t.row_bytes = static_cast<std::int32_t>(o.hbm_bytes(o.transpose ? part.k : part.width * pack_));
     t.scale_bytes = static_cast<std::int32_t>(o.scale_bytes(part.k * part.width));
-    t.queue = static_cast<std::int16_t>(s.map->queue);
-    add_signal(t, s.loaded);
+    const std::int64_t ring = s.started++ % s.map->queues;
+    t.queue = static_cast<std::int16_t>(s.map->queue + ring);
+    add_signal(t, s.loaded[static_cast<std::size_t>(ring)]);
     build_.start(engine_of(s.map->engine), t, {{s.room, s.tokens}});
   }
+}
+
+void LoopCore::wait_for_loads(Side& s, std::int64_t count, Instruction& in) {
+  const std::int64_t rings = s.map->queues;
+  for (std::int64_t i = 0; i < std::min(count, rings); ++i) {
+    const Semaphore ring = s.loaded[static_cast<std::size_t>((s.awaited + i) % rings)];
+    const std::int64_t of_ring = (count - i + rings - 1) / rings;
+    if (i == 0) {
+      add_wait(in, ring, of_ring);
+      continue;
+    }
+    Instruction wait;
+    add_wait(wait, ring, of_ring);
+    build_.emit(Engine::Tensor, wait);
+  }
+  s.awaited += count;
 }
 
 void LoopCore::matmuls() {
@@ -175,7 +192,7 @@ void LoopCore::matmuls() {
 // Tiles of 128 x 128 at most, through PSUM.
 void LoopCore::transpose_tiles(std::size_t matmul) {
   const Box& box = nest_.matmuls[matmul];
-  for (const Side& s : sides_) {
+  for (Side& s : sides_) {
     if (!s.operand.transpose || !s.plan.new_tile[matmul]) continue;
     const std::int64_t width = box.size[s.free], k = box.size[kK];
     bool begun = false;
@@ -183,7 +200,7 @@ void LoopCore::transpose_tiles(std::size_t matmul) {
       Instruction t = instruction(Opcode::Transpose, s.operand.hbm, std::min(kLanes, width - w),
                                   std::min(kLanes, k));
       t.destination = Space::Psum;
-      if (!begun && s.plan.fresh[matmul] > 0) add_wait(t, s.loaded, s.plan.fresh[matmul]);
+      if (!begun) wait_for_loads(s, s.plan.fresh[matmul], t);
       add_wait(t, transposed_free_);
       add_signal(t, transposed_);
       begun = true;
@@ -197,15 +214,16 @@ void LoopCore::transpose_tiles(std::size_t matmul) {
 // The stationary tile is dead once it is in the array, the moving one after the pass.
 void LoopCore::multiply(std::size_t i) {
   const Box& box = nest_.matmuls[i];
-  const Side& stationary = sides_[stationary_a_ ? 0 : 1];
-  const Side& moving = sides_[stationary_a_ ? 1 : 0];
-  const auto use = [&](Instruction& in, const Side& s) {
+  Side& stationary = sides_[stationary_a_ ? 0 : 1];
+  Side& moving = sides_[stationary_a_ ? 1 : 0];
+  const auto use = [&](Instruction& in, Side& s) {
     const bool transposed = s.operand.transpose;
-    const std::int64_t wanted =
-        transposed ? (s.plan.new_tile[i] ? squares(s, i) : 0) : std::int64_t{s.plan.fresh[i]};
     const std::int64_t freed =
         transposed ? (s.plan.dead_tile[i] ? squares(s, i) : 0) : std::int64_t{s.plan.freed[i]};
-    if (wanted > 0) add_wait(in, s.ready, wanted);
+    if (!transposed)
+      wait_for_loads(s, s.plan.fresh[i], in);
+    else if (s.plan.new_tile[i])
+      add_wait(in, s.ready, squares(s, i));
     if (freed > 0) add_signal(in, s.ready_room, freed * s.tokens);
   };
   const std::int64_t columns = box.size[stationary.free];

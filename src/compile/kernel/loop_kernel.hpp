@@ -44,9 +44,11 @@ class LoopCore {
     GemmOperand operand;
     const config::OperandMapping* map = nullptr;
     LoadPlan plan;
-    std::int64_t tokens = 1;      // of `room` that a transfer takes
-    Semaphore loaded, room;       // what loads fill
-    Semaphore ready, ready_room;  // what the array reads, if it is transposed in between
+    std::int64_t tokens = 1;                // of `room` that a transfer takes
+    std::vector<Semaphore> loaded;          // by ring
+    std::int64_t started = 0, awaited = 0;  // transfers so far
+    Semaphore room;                         // for what loads fill
+    Semaphore ready, ready_room;            // what the array reads, if it is transposed in between
   };
 
   void make_semaphores();
@@ -54,7 +56,10 @@ class LoopCore {
   [[nodiscard]] std::int64_t squares(const Side& side, std::size_t matmul) const;
   void share_pool();
   void loads();
-  void load_region(const Side& side, std::size_t matmul);
+  void load_region(Side& side, std::size_t matmul);
+  // Adds the waits for the next `count` transfers: of the first ring to the instruction, of the
+  // others to ones before it.
+  void wait_for_loads(Side& side, std::int64_t count, Instruction& instruction);
   void matmuls();
   void transpose_tiles(std::size_t matmul);
   void multiply(std::size_t matmul);

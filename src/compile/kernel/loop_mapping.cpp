@@ -3,6 +3,7 @@
 //
 // Explicit loop nests: what a kernel and a chip take, and their programs.
 #include <algorithm>
+#include <numeric>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/base/text.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::int64_t kLanes = 128;
 constexpr std::int64_t kMostMatmuls = 1 << 21;
+constexpr std::int64_t kMostTransfers = 128;  // of one matmul and operand
+constexpr std::int64_t kMostTokens = 65535;   // of a semaphore in one instruction
 
 class LoopCheck {
  public:
@@ -36,6 +39,7 @@ class LoopCheck {
     if (problems_.empty()) depths();
     if (problems_.empty()) {
       engines();
+      counts();
       pool();
       space();
     }
@@ -122,11 +126,36 @@ class LoopCheck {
     if (partial() && map_.c.evict != "vector")
       wrong("c/evict",
             fmt::format("is \"{}\"; partial sums are added by \"vector\"", map_.c.evict));
-    for (const auto& [key, queue] :
-         {std::pair{"a/queue", map_.a.queue}, {"b/queue", map_.b.queue}, {"c/queue", map_.c.queue}})
-      if (queue >= chip_.dma.queues_per_engine)
-        wrong(key, fmt::format("is {}; {} has queues 0 to {}", queue, chip_.name,
-                               chip_.dma.queues_per_engine - 1));
+    queues("a/queue", map_.a.queue, map_.a.queues);
+    queues("b/queue", map_.b.queue, map_.b.queues);
+    queues("c/queue", map_.c.queue, 1);
+  }
+
+  void queues(const char* key, std::int64_t first, std::int64_t count) {
+    const std::int64_t there = chip_.dma.queues_per_engine;
+    if (first + count <= there) return;
+    wrong(key, fmt::format("is {}{}; {} has queues 0 to {}", first,
+                           count > 1 ? fmt::format(" with queues {}", count) : std::string(),
+                           chip_.name, there - 1));
+  }
+
+  // Tokens of a semaphore that one instruction takes or gives are few.
+  void counts() {
+    for (const bool a : {true, false}) {
+      const config::OperandMapping& o = a ? map_.a : map_.b;
+      const std::int64_t parts = ceil_divide(last_step("k"), o.transfer_k) *
+                                 ceil_divide(last_step(a ? "m" : "n"), o.transfer_width);
+      if (parts > kMostTransfers)
+        wrong(a ? "a/transfer_width" : "b/transfer_width",
+              fmt::format("is {} with transfer_k {}: {} transfers for one matmul, at most {}",
+                          o.transfer_width, o.transfer_k, parts, kMostTransfers));
+    }
+    const auto box = inside(map_.c.store_inside);
+    const std::int64_t tiles =
+        ceil_divide(box[kM], last_step("m")) * ceil_divide(box[kN], last_step("n"));
+    if (tiles > kMostTokens)
+      wrong("c/store_inside", fmt::format("is {}: {} tiles are stored at once, at most {}",
+                                          map_.c.store_inside, tiles, kMostTokens));
   }
 
   // What A and B share a pool for.
@@ -139,12 +168,17 @@ class LoopCheck {
                         map_.b.engine, map_.a.engine));
     if (spec_.a_transposed || spec_.b_transposed)
       wrong("pool", "transposed operands have buffers of their own; expected 0");
-    for (const bool a : {true, false}) {
-      const std::int64_t bytes = transfer_bytes(operand_of(spec_, a), a ? map_.a : map_.b, pack_);
-      if (bytes > map_.pool)
-        wrong("pool",
-              fmt::format("is {}; one transfer of {} takes {}", map_.pool, a ? "A" : "B", bytes));
-    }
+    const std::int64_t a_bytes = transfer_bytes(operand_of(spec_, true), map_.a, pack_);
+    const std::int64_t b_bytes = transfer_bytes(operand_of(spec_, false), map_.b, pack_);
+    const std::int64_t larger = std::max(a_bytes, b_bytes);
+    if (larger > map_.pool)
+      wrong("pool", fmt::format("is {}; one transfer of {} takes {}", map_.pool,
+                                a_bytes == larger ? "A" : "B", larger));
+    if (larger / std::gcd(a_bytes, b_bytes) > kMostTransfers)
+      wrong("pool",
+            fmt::format("transfers of A take {} bytes and those of B {}; expected sizes that "
+                        "have a large common divisor",
+                        a_bytes, b_bytes));
   }
 
   // A stream is in order: what starts loads runs ahead of what empties PSUM, and that of stores.
@@ -233,10 +267,14 @@ class LoopCheck {
   base::Problems problems_;
 };
 
-std::string loads_in_words(const char* name, const config::OperandMapping& o) {
-  return fmt::format("{} loaded inside {} loops by {} in transfers of {} k x {}, {} buffer{}", name,
-                     o.inside, o.engine, o.transfer_k, o.transfer_width, o.buffers,
-                     o.buffers == 1 ? "" : "s");
+std::string plural(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string loads_in_words(const char* name, const config::OperandMapping& o, bool pool) {
+  return fmt::format("{} loaded inside {} by {} in transfers of {} k x {}{}", name,
+                     plural(o.inside, "loop"), o.engine, o.transfer_k, o.transfer_width,
+                     pool ? std::string() : ", " + plural(o.buffers, "buffer"));
 }
 
 }  // namespace
@@ -276,12 +314,12 @@ std::string describe_loops(const KernelSpec& spec, const config::ChipSpec&,
   std::string text = fmt::format("{}: loops", spec.label());
   for (const config::LoopLevel& l : map.loops) text += fmt::format(" {} by {}", l.over, l.step);
   text += fmt::format("; {} stationary; {}; {}", map.stationary == "a" ? "A" : "B",
-                      loads_in_words("A", map.a), loads_in_words("B", map.b));
+                      loads_in_words("A", map.a, map.pool > 0),
+                      loads_in_words("B", map.b, map.pool > 0));
   text += fmt::format(
-      "; accumulators opened inside {} loops, {} buffer{}, emptied by {}; stores "
-      "inside {} loops in rows of {}, {} buffer{}",
-      map.c.psum_inside, map.c.psum_buffers, map.c.psum_buffers == 1 ? "" : "s", map.c.evict,
-      map.c.store_inside, map.c.store_width, map.c.buffers, map.c.buffers == 1 ? "" : "s");
+      "; accumulators opened inside {}, {}, emptied by {}; stores inside {} in rows of {}, {}",
+      plural(map.c.psum_inside, "loop"), plural(map.c.psum_buffers, "buffer"), map.c.evict,
+      plural(map.c.store_inside, "loop"), map.c.store_width, plural(map.c.buffers, "buffer"));
   if (map.pool > 0) text += fmt::format("; A and B share {} bytes of SBUF per partition", map.pool);
   if (spec.a_transposed || spec.b_transposed)
     text += fmt::format("; transposed {} matmuls ahead, copied by {}", map.transpose.ahead,

@@ -143,6 +143,11 @@ TEST(ExplicitMapping, DoesAllTheWorkOnALadderOfShapes) {
              l.c.store_inside = 1;
              l.c.store_width = 1024;
            }),
+      with(base,
+           [](auto& l) {  // several rings, more transfers than rings
+             l.a = {1, 64, 64, 2, "sync", 0, 3};
+             l.b = {2, 32, 512, 1, "sync", 4, 5};
+           }),
       with(base, [](auto& l) {  // one pool
         l.loops = {{"m", 256}, {"n", 512}, {"m", 128}, {"k", 128}};
         l.a.inside = 1;
@@ -245,11 +250,12 @@ TEST(ExplicitMapping, MistakesNameFileAndKey) {
       },
       "/loops/b/buffers: SBUF needs");
   expect([](auto& l) { l.a.queue = 16; }, "/loops/a/queue: is 16; trn2 has queues 0 to 15");
+  expect([](auto& l) { l.a.queues = 17; }, "/loops/a/queue: is 0 with queues 17");
   expect([](auto& l) { l.c.engine = "vector"; }, "/loops/c/engine: is \"vector\", which c/evict");
   expect([](auto& l) { l.b.engine = "gpsimd"; }, "/loops/b/engine: is \"gpsimd\", which c/engine");
   expect([](auto& l) { l.split = std::string("n"); },
          "/loops/split: is \"n\" with 1 core; expected \"none\"");
-  expect([](auto& l) { l.pool = 128; }, "/loops/pool: is 128; one transfer of A takes 256");
+  expect([](auto& l) { l.pool = 128; }, "/loops/pool: is 128; one transfer of B takes 1024");
   expect(
       [](auto& l) {
         l.pool = 1024;
@@ -259,6 +265,14 @@ TEST(ExplicitMapping, MistakesNameFileAndKey) {
         l.loops = {{"m", 128}, {"n", 256}, {"k", 128}};
       },
       "/loops: the kernel would never end: tensor");
+  expect([](auto& l) { l.a.transfer_k = l.a.transfer_width = 1; },
+         "/loops/a/transfer_width: is 1 with transfer_k 1: 16384 transfers for one matmul");
+  expect(
+      [](auto& l) {
+        l.loops = {{"m", 8}, {"n", 4}, {"k", 128}};
+        l.c.store_inside = 0;
+      },
+      "/loops/c/store_inside: is 0: 131072 tiles are stored at once");
   KernelSpec two = spec;
   two.cores = 2;
   said([](auto&) {}, "/loops/split: is \"none\" with 2 cores", two);

@@ -40,7 +40,7 @@ MappingSpec loops() {
   m.loops.stationary = "b";
   m.loops.loops = {{"n", 1024}, {"m", 512}, {"n", 128}, {"k", 64}};
   m.loops.pool = 4096;
-  m.loops.a = {1, 128, 512, 3, "gpsimd", 2};
+  m.loops.a = {1, 128, 512, 3, "gpsimd", 2, 4};
   m.loops.b = {4, 64, 128, 1, "scalar", 5};
   m.loops.c = {2, 4, "vector", "out", 1, 256, 7, "sync", 9};
   m.loops.transpose = {8, 3, "vector"};
