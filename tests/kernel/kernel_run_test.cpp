@@ -36,7 +36,7 @@ TEST_F(KernelRunTest, IsTheBench) {
   const stats::KernelResults r = kernel.run(spec, program);
   const modules::ClusterRun b = bench.run(program, base::Rate(0));
   EXPECT_EQ(r.time_fs, b.duration.count());
-  EXPECT_EQ(r.active_fs[0], b.engine_busy[0].count());
+  EXPECT_EQ(r.active_fs[0], b.engine_active[0].count());
   EXPECT_EQ(r.hbm_read_bytes, b.hbm_read_bytes);
   EXPECT_EQ(r.hbm_write_bytes, b.hbm_write_bytes);
   EXPECT_EQ(r.dma_active_fs, b.dma_active.count());
