@@ -61,12 +61,6 @@ void check_hbm(const ChipSpec& chip, Rules& rules) {
                 fmt::format("{} is no multiple of burst {}", quantity_text(hbm.row),
                             quantity_text(hbm.burst)));
   rules.require(
-      hbm.interleave.count() % hbm.burst.count() == 0 &&
-          hbm.row.count() % hbm.interleave.count() == 0,
-      "hbm.interleave",
-      fmt::format("{} must be a multiple of burst {} and divide row {}",
-                  quantity_text(hbm.interleave), quantity_text(hbm.burst), quantity_text(hbm.row)));
-  rules.require(
       hbm.capacity.count() % row_set == 0, "hbm.capacity",
       fmt::format("{} gives no whole number of rows to each of the {} banks of a stack",
                   quantity_text(hbm.capacity), banks * hbm.channels * hbm.pseudo_channels));
