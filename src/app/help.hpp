@@ -32,6 +32,9 @@ How good the profiles are for a workload
 Where the gain of another matmul format comes from
   trn3sim precision --config FILE --trace FILE [--to FORMAT] [options]
 
+What the HBM delivers to a pattern of accesses
+  trn3sim hbm --config FILE [options]
+
 Make and look at workloads
   trn3sim trace gen llama --help
   trn3sim trace info FILE [--rank N] [--format json]
