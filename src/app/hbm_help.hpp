@@ -11,7 +11,7 @@ inline constexpr const char* kHbmHelp =
     --pattern PATTERN   stream (default) or random: blocks at random addresses
     --block BYTES       of a random block or a stream's turn (default 4096)
     --streams N         sequential streams, served in turns of a block (default 1)
-    --reads SHARE       share of the turns that read, 0 to 1 (default 1)
+    --reads SHARE       chance that a turn reads, 0 to 1 (default 1)
     --turn N            bursts of a turn in one direction (default 128)
     --queue-depth N     bursts in the read and in the write queue of a channel
     --refresh MODE      per_bank, all_bank or none

@@ -38,17 +38,15 @@ class Source {
     const std::int64_t distance = (capacity_ / p_.streams / row + 1) * row;
     for (std::int64_t i = 0; i < p_.streams; ++i) next_.push_back(distance * i % capacity_);
     begin_block();
+    choose_direction();
   }
   Offered next() {
     if (in_block_ == p_.block) begin_block();
     if (in_turn_ == p_.turn) {
       in_turn_ = 0;
-      ++turn_;
-      // The share of reads so far never leaves what is asked for by a whole turn.
-      const auto due = static_cast<std::int64_t>(static_cast<double>(turn_ + 1) * (1 - p_.reads));
-      write_ = due > writes_;
+      choose_direction();
     }
-    if (in_turn_++ == 0 && write_) ++writes_;
+    ++in_turn_;
     const Offered offered{(start_ + in_block_) % capacity_, write_};
     in_block_ += burst_;
     return offered;
@@ -61,6 +59,9 @@ class Source {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
+  }
+  void choose_direction() {
+    if (p_.reads < 1) write_ = static_cast<double>(random() >> 11) * 0x1p-53 >= p_.reads;
   }
   void begin_block() {
     in_block_ = 0;
@@ -81,7 +82,7 @@ class Source {
   std::uint64_t state_;
   std::vector<std::int64_t> next_;
   std::int64_t stream_ = 0, start_ = 0, in_block_ = 0;
-  std::int64_t turn_ = 0, in_turn_ = 0, writes_ = 0;
+  std::int64_t in_turn_ = 0;
   bool write_ = false;
 };
 

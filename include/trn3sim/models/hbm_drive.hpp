@@ -15,7 +15,7 @@ struct HbmPattern {
   bool random = false;            // blocks at random addresses; else streams
   std::int64_t block = 4096;      // bytes of a random block, and of a stream's turn
   std::int64_t streams = 1;       // at equal distances, served in turns of a block
-  double reads = 1.0;             // share of the turns that read
+  double reads = 1.0;             // chance of a turn to read
   std::int64_t turn = 128;        // bursts of a turn in one direction
   std::int64_t bursts = 200'000;  // the first tenth is not measured
   std::uint64_t seed = 1;
