@@ -10,6 +10,7 @@
 #include "trn3sim/base/text.hpp"
 
 #include "app/config_commands.hpp"
+#include "app/hbm_command.hpp"
 #include "app/help.hpp"
 #include "app/kernel_command.hpp"
 #include "app/options.hpp"
@@ -274,8 +275,8 @@ Command parse(const Arguments& arguments) {
     fail(fmt::format("unexpected \"{}\"; files are given as --config FILE and --trace FILE",
                      arguments.front()));
   if (!arguments.empty() && !arguments.front().empty() && arguments.front().front() != '-') {
-    static const Arguments kCommands = {"trace",     "config", "fidelity",
-                                        "precision", "kernel", "help"};
+    static const Arguments kCommands = {"trace",  "config", "fidelity", "precision",
+                                        "kernel", "hbm",    "help"};
     const std::string& command = arguments.front();
     if (command == "help") {  // help trace gen llama = trace gen llama --help
       Arguments rest{arguments.begin() + 1, arguments.end()};
@@ -283,6 +284,7 @@ Command parse(const Arguments& arguments) {
       return parse(rest);
     }
     if (command == "config") return parse_config({arguments.begin() + 1, arguments.end()});
+    if (command == "hbm") return parse_hbm({arguments.begin() + 1, arguments.end()});
     if (command == "fidelity") return parse_fidelity({arguments.begin() + 1, arguments.end()});
     if (command == "precision") return parse_precision({arguments.begin() + 1, arguments.end()});
     if (command == "kernel") return parse_kernel({arguments.begin() + 1, arguments.end()});

@@ -119,9 +119,19 @@ struct ConfigSchema {
   bool markdown = false;  // the reference of both kinds of files
 };
 
+// trn3sim hbm --config FILE
+struct DriveHbm {
+  std::string config;
+  std::vector<std::string> overrides;  // "path=value", those that options stand for first
+  bool random = false;
+  std::int64_t block = 4096, streams = 1, turn = 128, channels = 1, bursts = 200'000, seed = 1;
+  double reads = 1.0;
+  Format format = Format::Text;
+};
+
 using Command =
     std::variant<ShowText, Simulate, Fidelity, AttributePrecision, RunKernel, GenerateLlama, GenerateSynthetic,
-                 TraceInfo, TraceCheck, ConfigList, ConfigShow, ConfigCheck, ConfigSchema>;
+                 TraceInfo, TraceCheck, ConfigList, ConfigShow, ConfigCheck, ConfigSchema, DriveHbm>;
 
 // `arguments` without the program's name. Throws base::UserError (place "command line") with a
 // suggestion for unknown commands and options.

@@ -33,7 +33,10 @@ Where the gain of another matmul format comes from
   trn3sim precision --config FILE --trace FILE [--to FORMAT] [options]
 
 One kernel in full detail
-  trn3sim kernel gemm|attention|vec --help
+  trn3sim kernel gemm|attention|vec|scan|copy --help
+
+What the HBM delivers to a pattern of accesses
+  trn3sim hbm --config FILE [options]
 
 Make and look at workloads
   trn3sim trace gen llama --help

@@ -22,6 +22,7 @@
 #include "app/config_commands.hpp"
 #include "app/exit_code.hpp"
 #include "app/fidelity.hpp"
+#include "app/hbm_command.hpp"
 #include "app/kernel_command.hpp"
 #include "app/output.hpp"
 #include "app/precision.hpp"
@@ -124,6 +125,7 @@ int run(const Command& command) {
   }
   if (const auto* options = std::get_if<Fidelity>(&command)) return fidelity(*options);
   if (const auto* options = std::get_if<AttributePrecision>(&command)) return precision(*options);
+  if (const auto* options = std::get_if<DriveHbm>(&command)) return drive_hbm_stack(*options);
   if (const auto* options = std::get_if<GenerateLlama>(&command)) return generate_llama(*options);
   if (const auto* options = std::get_if<GenerateSynthetic>(&command))
     return generate_synthetic(*options);

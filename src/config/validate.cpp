@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config/validate.hpp"
 
+#include "trn3sim/config/hbm_mapping.hpp"
 #include "trn3sim/config/quantity_text.hpp"
 
 #include "config/rules.hpp"
@@ -60,12 +61,6 @@ void check_hbm(const ChipSpec& chip, Rules& rules) {
                 fmt::format("{} is no multiple of burst {}", quantity_text(hbm.row),
                             quantity_text(hbm.burst)));
   rules.require(
-      hbm.interleave.count() % hbm.burst.count() == 0 &&
-          hbm.row.count() % hbm.interleave.count() == 0,
-      "hbm.interleave",
-      fmt::format("{} must be a multiple of burst {} and divide row {}",
-                  quantity_text(hbm.interleave), quantity_text(hbm.burst), quantity_text(hbm.row)));
-  rules.require(
       hbm.capacity.count() % row_set == 0, "hbm.capacity",
       fmt::format("{} gives no whole number of rows to each of the {} banks of a stack",
                   quantity_text(hbm.capacity), banks * hbm.channels * hbm.pseudo_channels));
@@ -85,6 +80,26 @@ void check_hbm(const ChipSpec& chip, Rules& rules) {
                             quantity_text(hbm.t_refi)));
 }
 
+// What the modes and the address map of the HBM need.
+void check_hbm_controller(const ChipSpec& chip, Rules& rules) {
+  const HbmSpec& hbm = chip.hbm;
+  const HbmMapping map = hbm_mapping(hbm);
+  rules.require(map.problem.empty(), map.key.empty() ? "hbm.mapping" : map.key, map.problem);
+  const bool exact = hbm.mode == "exact";
+  const bool timed = hbm.exact.t_rc.count() > 0;
+  rules.require(!exact || timed, "hbm.mode",
+                "\"exact\" needs the timings of section hbm.exact, which is missing");
+  rules.require(exact || hbm.page_policy == "open", "hbm.page_policy",
+                "\"closed\" needs hbm.mode \"exact\"; \"runs\" keeps rows open");
+  rules.require(!timed || hbm.exact.t_rc >= hbm.t_ras, "hbm.exact.t_rc",
+                fmt::format("{} is below t_ras {}", quantity_text(hbm.exact.t_rc),
+                            quantity_text(hbm.t_ras)));
+  rules.require(!timed || hbm.exact.write_low_percent < hbm.exact.write_high_percent,
+                "hbm.exact.write_low_percent",
+                fmt::format("{} is not below write_high_percent {}", hbm.exact.write_low_percent,
+                            hbm.exact.write_high_percent));
+}
+
 }  // namespace
 
 void validate(const SystemSpec& system, const PlaceOf& place_of, base::Problems& problems) {
@@ -92,6 +107,7 @@ void validate(const SystemSpec& system, const PlaceOf& place_of, base::Problems&
   check_chip(system.chip, chip);
   check_arrays(system.chip, chip);
   check_hbm(system.chip, chip);
+  check_hbm_controller(system.chip, chip);
   Rules fabric("fabric", place_of, problems);
   check_fabric(system.fabric, fabric);
 }

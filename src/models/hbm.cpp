@@ -1,127 +1,134 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
-//
-// Address map of a stack, from the least significant part: column in the 64 B atom, bank group low
-// bit, column, (pseudo-channel), bank group high bits, columns of the row, bank, SID, row. The
-// pseudo-channel is XORed with a fold of the bits above it, so that power-of-two strides spread;
-// bank group and bank are XORed with the low row bits. SID and row come from a division, since a
-// 12-high stack has three SIDs.
 #include "trn3sim/models/hbm.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <queue>
-#include <string>
 
 #include "trn3sim/base/error.hpp"
 
 #include "models/hbm_channel.hpp"
+#include "models/hbm_map.hpp"
 
 namespace trn3sim::models {
 namespace {
-
-std::int64_t power_of_two(std::int64_t value, const char* key) {
-  if (value <= 0 || !std::has_single_bit(static_cast<std::uint64_t>(value))) {
-    throw base::UserError(std::string("chip: hbm.") + key,
-                          "found " + std::to_string(value) + "; expected a power of two");
-  }
-  return value;
-}
-
-int log2_of(std::int64_t value, const char* key) {
-  return std::countr_zero(static_cast<std::uint64_t>(power_of_two(value, key)));
-}
 
 // Columns i < x of a block that lie in the bank group with low bit 0: i = 0, 1, 4, 5, 8, ...
 std::int64_t low_group_columns(std::int64_t x) {
   return (x >> 2) * 2 + std::min<std::int64_t>(x & 3, 2);
 }
 
+// Bursts of a block, from the first to before the end.
+struct Columns {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+
+std::int64_t issue(PseudoChannel& channel, std::int64_t now, const ColumnRun& run, bool write) {
+  return write ? channel.write(now, run) : channel.read(now, run);
+}
+
 }  // namespace
 
 struct HbmStack::Impl {
   Impl(const config::HbmSpec& spec, std::int64_t stacks);
-  std::int64_t block(std::int64_t now, std::int64_t address, std::int64_t bytes, bool write);
-  std::int64_t issue(PseudoChannel& channel, std::int64_t now, ColumnRun run, std::int64_t columns,
-                     bool write);
+  std::int64_t stripe(std::int64_t now, std::int64_t address, std::int64_t bytes, bool write);
+  std::int64_t part(PseudoChannel& channel, std::int64_t now, ColumnRun run, Columns columns,
+                    bool write);
+  std::int64_t bursts(std::int64_t now, std::int64_t address, std::int64_t bytes, bool write);
 
   HbmTiming timing;
+  HbmMap map;
   std::vector<PseudoChannel> channels;
-  std::int64_t capacity, block_bytes, controller_latency, total_banks, refi;
-  int block_bits, burst_bits, channel_bits, high_group_bits, row_blocks_bits, group_bits, bank_bits;
-  std::uint32_t sids;
+  std::int64_t capacity, controller_latency, total_banks, refi;
+  std::int64_t block_bytes, stripe_bytes;  // of maps with blocks
   std::int64_t last_now = 0, read_bytes = 0, write_bytes = 0;
 };
 
 HbmStack::Impl::Impl(const config::HbmSpec& spec, std::int64_t stacks)
     : timing(spec, stacks),
+      map(spec),
       capacity(spec.capacity.count()),
-      block_bytes(spec.interleave.count()),
       controller_latency(spec.controller_latency.count()),
       total_banks(timing.banks * spec.channels * spec.pseudo_channels),
       refi(timing.refi),
-      block_bits(log2_of(block_bytes, "interleave")),
-      burst_bits(log2_of(spec.burst.count(), "burst")),
-      channel_bits(log2_of(spec.channels * spec.pseudo_channels, "channels")),
-      high_group_bits(log2_of(spec.bank_groups, "bank_groups") - 1),
-      row_blocks_bits(log2_of(spec.row.count(), "row") + 1 - block_bits),
-      group_bits(log2_of(spec.bank_groups, "bank_groups")),
-      bank_bits(log2_of(spec.banks_per_group, "banks_per_group")),
-      sids(static_cast<std::uint32_t>(spec.sids)) {
+      block_bytes(std::int64_t{1} << map.block_bits()),
+      stripe_bytes(block_bytes << map.channel_bits()) {
   if (capacity <= 0) throw base::UserError("chip: hbm.capacity", "expected a value above 0");
-  if (high_group_bits < 0)
-    throw base::UserError("chip: hbm.bank_groups", "found 1; expected 2 to 8");
-  if (row_blocks_bits < 0 || block_bits - burst_bits < 2) {
-    throw base::UserError("chip: hbm.interleave", "found " + std::to_string(block_bytes) +
-                                                      "; expected four bursts to two rows");
-  }
   const std::int64_t count = spec.channels * spec.pseudo_channels;
   channels.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) channels.emplace_back(timing);
 }
 
-std::int64_t HbmStack::Impl::issue(PseudoChannel& channel, std::int64_t now, ColumnRun run,
-                                   std::int64_t columns, bool write) {
-  std::int64_t end = 0;
-  for (; columns > 0; columns -= 4) {
-    run.columns = static_cast<std::int8_t>(std::min<std::int64_t>(columns, 4));
-    end = std::max(end, write ? channel.write(now, run) : channel.read(now, run));
+// A part of a block: as many columns in each of two neighbouring banks, and what one has more.
+std::int64_t HbmStack::Impl::part(PseudoChannel& channel, std::int64_t now, ColumnRun run,
+                                  Columns columns, bool write) {
+  const std::int64_t low = low_group_columns(columns.end) - low_group_columns(columns.first);
+  const std::int64_t high = columns.end - columns.first - low;
+  const std::int64_t both = std::min(low, high);
+  std::int64_t done = now;
+  if (both > 0) {
+    run.columns = static_cast<std::int16_t>(both);
+    done = issue(channel, now, run, write);
   }
-  return end;
+  if (low == high) return done;
+  run.pair = false;
+  if (high > low) {
+    run.group ^= 1;
+    run.bank ^= 1;
+  }
+  run.columns = static_cast<std::int16_t>(std::max(low, high) - both);
+  return std::max(done, issue(channel, now, run, write));
 }
 
-// `bytes` at `address`, all within one interleave block.
-std::int64_t HbmStack::Impl::block(std::int64_t now, std::int64_t address, std::int64_t bytes,
-                                   bool write) {
-  const auto index = static_cast<std::uint64_t>(address) >> block_bits;
-  std::uint64_t above = index >> channel_bits;
-  const std::uint64_t fold = above ^ (above >> channel_bits) ^ (above >> (2 * channel_bits));
-  const std::uint64_t selected = (index ^ fold) & ((std::uint64_t{1} << channel_bits) - 1);
-  PseudoChannel& channel = channels[selected];
-  channel.advance(now);
-
-  const std::uint64_t high_group = above & ((std::uint64_t{1} << high_group_bits) - 1);
-  above >>= high_group_bits + row_blocks_bits;
-  std::uint64_t bank = above & ((std::uint64_t{1} << bank_bits) - 1);
-  const auto place = static_cast<std::uint32_t>(above >> bank_bits);
-  const std::uint32_t row = place / sids;
-  const std::uint32_t sid = place % sids;
-  bank ^= (row >> group_bits) & ((1U << bank_bits) - 1);
-  const std::uint64_t first_group = ((high_group << 1) ^ row) & ((1U << group_bits) - 1);
-  const std::uint64_t bank_base = ((sid << bank_bits) | bank) << group_bits;
-
-  const std::int64_t within = address & (block_bytes - 1);
-  const std::int64_t first = within >> burst_bits;
-  const std::int64_t end = ((within + bytes - 1) >> burst_bits) + 1;
-  const std::int64_t low = low_group_columns(end) - low_group_columns(first);
+// `bytes` at `address`, all within one stripe: one block of two neighbouring banks per channel.
+std::int64_t HbmStack::Impl::stripe(std::int64_t now, std::int64_t address, std::int64_t bytes,
+                                    bool write) {
+  const std::int64_t block = address >> map.block_bits();
+  const HbmPlace place = map.decode_stripe(static_cast<std::uint64_t>(block) >> map.channel_bits());
   ColumnRun run;
-  run.row = static_cast<std::int32_t>(row);
-  run.group = static_cast<std::int8_t>(first_group);
-  run.bank = static_cast<std::int16_t>(bank_base | first_group);
-  std::int64_t done = issue(channel, now, run, low, write);
-  run.group = static_cast<std::int8_t>(first_group ^ 1);
-  run.bank = static_cast<std::int16_t>(bank_base | (first_group ^ 1));
-  return std::max(done, issue(channel, now, run, end - first - low, write));
+  run.row = place.row;
+  run.group = static_cast<std::int8_t>(place.group);
+  run.bank = static_cast<std::int16_t>(place.bank);
+  run.pair = true;
+  run.columns = static_cast<std::int16_t>(block_bytes >> (map.burst_bits() + 1));
+  const std::int64_t in_stripe = (std::int64_t{1} << map.channel_bits()) - 1;
+  std::int64_t done = now;
+  std::int64_t within = address & (block_bytes - 1);
+  for (std::int64_t i = block & in_stripe; bytes > 0; ++i) {
+    PseudoChannel& channel = channels[static_cast<std::size_t>(i ^ place.channel)];
+    channel.advance(now);
+    const std::int64_t size = std::min(bytes, block_bytes - within);
+    if (size == block_bytes) {
+      done = std::max(done, issue(channel, now, run, write));
+    } else {
+      const Columns columns{within >> map.burst_bits(),
+                            ((within + size - 1) >> map.burst_bits()) + 1};
+      done = std::max(done, part(channel, now, run, columns, write));
+    }
+    bytes -= size;
+    within = 0;
+  }
+  return done;
+}
+
+// Any map, burst by burst.
+std::int64_t HbmStack::Impl::bursts(std::int64_t now, std::int64_t address, std::int64_t bytes,
+                                    bool write) {
+  const std::int64_t end = ((address + bytes - 1) >> map.burst_bits()) + 1;
+  std::int64_t done = now;
+  for (std::int64_t i = address >> map.burst_bits(); i < end; ++i) {
+    const HbmPlace place = map.decode(static_cast<std::uint64_t>(i));
+    PseudoChannel& channel = channels[static_cast<std::size_t>(place.channel)];
+    channel.advance(now);
+    ColumnRun run;
+    run.row = place.row;
+    run.group = static_cast<std::int8_t>(place.group);
+    run.bank = static_cast<std::int16_t>(place.bank);
+    run.columns = 1;
+    done = std::max(done, issue(channel, now, run, write));
+  }
+  return done;
 }
 
 HbmStack::HbmStack(const config::HbmSpec& spec, std::int64_t stacks)
@@ -142,9 +149,12 @@ base::Time HbmStack::access(base::Time now, std::int64_t address, std::int64_t b
   std::int64_t done = now.count();
   while (bytes > 0) {
     if (address >= m.capacity) address %= m.capacity;
+    const std::int64_t most = std::min(bytes, m.capacity - address);
+    const bool stripes = m.map.block_bits() > 0;
     const std::int64_t part =
-        std::min({bytes, m.block_bytes - (address & (m.block_bytes - 1)), m.capacity - address});
-    done = std::max(done, m.block(now.count(), address, part, write));
+        stripes ? std::min(most, m.stripe_bytes - (address & (m.stripe_bytes - 1))) : most;
+    done = std::max(done, stripes ? m.stripe(now.count(), address, part, write)
+                                  : m.bursts(now.count(), address, part, write));
     address += part;
     bytes -= part;
   }

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slot calendars of one pseudo-channel. A calendar is a bit ring over fixed time slots; a request
-// takes the first slots that fit at or after its ready time, so a later request may fill a hole
-// that an earlier, longer waiting one left. That stands in for the reordering of an FR-FCFS
+// Calendar of the row activations of one pseudo-channel: a bit ring over fixed time slots. A
+// request takes the first slot that fits at or after its ready time, so a later request may fill a
+// hole that an earlier, longer waiting one left. That stands in for the reordering of an FR-FCFS
 // scheduler.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstdint>
+
+#include "models/hbm_columns.hpp"
 
 namespace trn3sim::models {
 
@@ -38,11 +40,10 @@ class SlotGrid {
   double inverse_ = 1.0;
 };
 
-inline constexpr std::int64_t kMaxBankGroups = 6;
 inline constexpr std::int64_t kFirstSlot = 64;  // slot of the request that an idle calendar meets
 
-// A ring of 512 slots with several bits per slot, the fields. One cache line holds 64 slots of all
-// fields. Slots are >= 0; slots before the ring count as taken.
+// A ring of 512 slots with several bits per slot, the fields. Slots are >= 0; slots before the ring
+// count as taken.
 class SlotRing {
  public:
   static constexpr int kTaken = 0;    // the shared resource
@@ -51,7 +52,8 @@ class SlotRing {
 
   void clear() {
     lines_.fill(Line{});
-    base_ = full_ = 0;
+    base_ = 0;
+    full_ = 1;
   }
   // Makes slots up to `last` valid; the oldest fall out.
   void reach(std::int64_t last) {
@@ -60,9 +62,8 @@ class SlotRing {
     const std::int64_t fresh = wanted - base_ < kLines ? wanted - base_ : kLines;
     for (std::int64_t i = 0; i < fresh; ++i) line(wanted + kLines - 1 - i) = Line{};
     base_ = wanted;
-    if (full_ < base_) full_ = base_;
+    if (full_ <= base_) full_ = base_ + 1;
   }
-  [[nodiscard]] std::int64_t clamp(std::int64_t s) const { return s < base_ * 64 ? base_ * 64 : s; }
   // `earliest`, or a later slot if all slots before that are taken.
   [[nodiscard]] std::int64_t first_open(std::int64_t earliest) {
     while (full_ < base_ + kLines - 1 && bits(full_, kTaken) == ~std::uint64_t{0}) ++full_;
@@ -80,23 +81,12 @@ class SlotRing {
     bits(s >> 6, field) |= pattern << shift;
     bits((s >> 6) + 1, field) |= (pattern >> 1) >> (63 - shift);
   }
-  // Sets slots first..last; those before the ring are left out.
-  void range(int field, std::int64_t first, std::int64_t last) {
-    first = clamp(first);
-    for (std::int64_t word = first >> 6; word <= last >> 6; ++word) {
-      std::uint64_t mask = ~std::uint64_t{0};
-      if (word == first >> 6) mask &= ~std::uint64_t{0} << (first & 63);
-      if (word == last >> 6) mask &= ~std::uint64_t{0} >> (63 - (last & 63));
-      bits(word, field) |= mask;
-    }
-  }
 
  private:
   static constexpr std::int64_t kLines = 8;
-  struct alignas(64) Line {
-    std::array<std::uint64_t, 8> field{};
+  struct Line {
+    std::array<std::uint64_t, kMaxBankGroups + 2> field{};
   };
-  static_assert(kMaxBankGroups + 2 <= 8);
   Line& line(std::int64_t word) { return lines_[static_cast<std::size_t>(word & (kLines - 1))]; }
   std::uint64_t& bits(std::int64_t word, int field) {
     return line(word).field[static_cast<std::size_t>(field)];
@@ -107,72 +97,19 @@ class SlotRing {
   }
   std::array<Line, kLines> lines_{};
   std::int64_t base_ = 0;  // first valid word
-  std::int64_t full_ = 0;  // all slots before this word are taken
-};
-
-// Column commands: one slot is one burst on the data bus. A run of n columns of one bank group
-// takes every `stride`-th slot (tCCD_L); runs of other groups interleave.
-class ColumnCalendar {
- public:
-  // `period4`: slots from the start of a four-column run to the next column of its group.
-  ColumnCalendar(std::int64_t stride, std::int64_t period4)
-      : stride_(stride), gap_(period4 > 3 * stride ? period4 - 3 * stride : 1) {
-    for (std::size_t n = 1; n < pattern_.size(); ++n) {
-      pattern_[n] = pattern_[n - 1] | std::uint64_t{1}
-                                          << (static_cast<std::int64_t>(n - 1) * stride);
-    }
-  }
-  void clear() { ring_.clear(); }
-  // No slot before this one is free.
-  std::int64_t first_open() { return ring_.first_open(0); }
-  // Books `n` (1..4) columns of `group` at the first fit at or after `earliest`; returns the start.
-  // `earliest` must be at least first_open(). Reads keep out of the slots that `keep_reads_out`
-  // named.
-  std::int64_t book(std::int64_t group, std::int64_t n, std::int64_t earliest, bool write) {
-    const int of_group = SlotRing::group(group);
-    const std::int64_t length = span(n);
-    std::int64_t s = earliest;
-    for (;; s += 64 - length) {
-      ring_.reach(s + 191);
-      std::uint64_t taken = ring_.window(SlotRing::kTaken, s) | ring_.window(of_group, s);
-      if (!write) taken |= ring_.window(SlotRing::kSpecial, s);
-      const std::uint64_t open = ~taken;
-      const std::uint64_t pair = open & (open >> stride_);
-      std::uint64_t fit = open;
-      if (n == 4) {
-        fit = pair & (pair >> (2 * stride_));
-      } else if (n > 1) {
-        fit = n == 2 ? pair : pair & (open >> (2 * stride_));
-      }
-      if (fit != 0) {
-        s += std::countr_zero(fit);
-        break;
-      }
-    }
-    ring_.put(SlotRing::kTaken, s, pattern_[static_cast<std::size_t>(n)]);
-    ring_.range(of_group, s - gap_ + 1, s + length + gap_ - 1);
-    return s;
-  }
-  [[nodiscard]] std::int64_t span(std::int64_t n) const { return (n - 1) * stride_; }
-  void keep_reads_out(std::int64_t first, std::int64_t last) {
-    ring_.reach(last + 1);
-    ring_.range(SlotRing::kSpecial, first, last);
-  }
-
- private:
-  SlotRing ring_;
-  std::int64_t stride_;
-  std::int64_t gap_;
-  std::array<std::uint64_t, 5> pattern_{};  // by number of columns
+  std::int64_t full_ = 1;  // all slots before this word are taken; the first word is a margin
 };
 
 // Row activations: one slot is tRRD_S, at most four in `window` consecutive slots (tFAW), and
 // `group_gap` slots between two of the same bank group (tRRD_L).
 class ActivateCalendar {
  public:
-  // `window` is at most 32.
+  // Both are at most 32.
   ActivateCalendar(std::int64_t window, std::int64_t group_gap)
-      : window_(window), mask_((std::uint64_t{1} << window) - 1), group_gap_(group_gap) {}
+      : window_(window),
+        mask_((std::uint64_t{1} << window) - 1),
+        group_gap_(group_gap),
+        group_pattern_((std::uint64_t{1} << (2 * group_gap - 1)) - 1) {}
   void clear() { ring_.clear(); }
   std::int64_t book(std::int64_t group, std::int64_t earliest) {
     const int of_group = SlotRing::group(group);
@@ -187,26 +124,42 @@ class ActivateCalendar {
     }
     // kSpecial holds the activations; kTaken also the slots in which a fifth would break tFAW.
     ring_.put(SlotRing::kSpecial, s, 1);
-    const std::int64_t first = ring_.clamp(s - window_ + 1);
-    const std::uint64_t booked = ring_.window(SlotRing::kSpecial, first);
-    std::uint64_t taken = std::uint64_t{1} << (s - first);
-    for (std::int64_t w = 0; w <= s - first; ++w) {
-      if (four_or_more((booked >> w) & mask_)) taken |= mask_ << w;
-    }
-    ring_.put(SlotRing::kTaken, first, taken);
-    ring_.range(of_group, s - group_gap_ + 1, s + group_gap_ - 1);
+    const std::int64_t first = s - window_ + 1;
+    const std::uint64_t full = full_windows(ring_.window(SlotRing::kSpecial, first)) & mask_;
+    ring_.put(SlotRing::kTaken, first, smeared(full, window_) | std::uint64_t{1} << (window_ - 1));
+    ring_.put(of_group, s - group_gap_ + 1, group_pattern_);
     return s;
   }
 
  private:
-  static bool four_or_more(std::uint64_t bits) {
-    for (int i = 0; i < 3; ++i) bits &= bits - 1;
-    return bits != 0;
+  // Bit w: four or more of the bits w to w + window - 1. Adds all windows at once, bit by bit of
+  // their counts.
+  [[nodiscard]] std::uint64_t full_windows(std::uint64_t bits) const {
+    std::uint64_t ones = 0;
+    std::uint64_t twos = 0;
+    std::uint64_t fours = 0;
+    for (std::int64_t i = 0; i < window_; ++i, bits >>= 1) {
+      const std::uint64_t carry = ones & bits;
+      ones ^= bits;
+      fours |= twos & carry;
+      twos ^= carry;
+    }
+    return fours;
+  }
+  // Each bit, and the `count` - 1 bits above it.
+  static std::uint64_t smeared(std::uint64_t bits, std::int64_t count) {
+    for (std::int64_t done = 1; done < count;) {
+      const std::int64_t step = done < count - done ? done : count - done;
+      bits |= bits << step;
+      done += step;
+    }
+    return bits;
   }
   SlotRing ring_;
   std::int64_t window_;
   std::uint64_t mask_;
   std::int64_t group_gap_;
+  std::uint64_t group_pattern_;
 };
 
 }  // namespace trn3sim::models

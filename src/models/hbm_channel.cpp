@@ -3,12 +3,15 @@
 #include "models/hbm_channel.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "trn3sim/base/error.hpp"
 
 namespace trn3sim::models {
 namespace {
+
+constexpr std::int64_t kBinColumns = 4;  // of one bank group in a bin of the column calendar
 
 std::int64_t ceil_slots(std::int64_t time, std::int64_t slot) {
   return (time + slot - 1) / slot;
@@ -37,24 +40,27 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
     refuse("derate", "found " + std::to_string(spec.derate) + "; expected above 0 and at most 1");
   }
   if (spec.bank_groups > kMaxBankGroups) {
-    refuse("bank_groups", "found " + std::to_string(spec.bank_groups) + "; at most 6 are modelled");
+    refuse("bank_groups", "found " + std::to_string(spec.bank_groups) + "; at most 8 are modelled");
   }
   peak = spec.bandwidth.count() / stacks;
   const std::int64_t pseudo_channels = spec.channels * spec.pseudo_channels;
   burst = static_cast<std::int64_t>(
       base::ceil_div(Int128(spec.burst.count()) * base::kFemtosPerSecond * pseudo_channels * stacks,
                      spec.bandwidth.count()));
-  // Columns of all groups together come no faster than one per tCCD_L / groups: where that is
-  // longer than a burst, it is the slot, so that runs still pack without holes.
-  slot = std::max(static_cast<std::int64_t>(static_cast<double>(burst) / spec.derate + 0.5),
-                  ceil_slots(spec.t_ccd_l.count(), spec.bank_groups));
-  ccd_l = std::max(spec.t_ccd_l.count(), slot);
-  stride = ceil_slots(ccd_l, slot);
-  period4 = (4 * ccd_l + slot / 2) / slot;
+  const double checked = spec.ecc.data > 0 ? 1.0 + static_cast<double>(spec.ecc.check) /
+                                                       static_cast<double>(spec.ecc.data)
+                                           : 1.0;
+  // Columns of all groups together come no faster than one per tCCD_L / groups.
+  column.slot =
+      std::max(static_cast<std::int64_t>(static_cast<double>(burst) * checked / spec.derate + 0.5),
+               ceil_slots(spec.t_ccd_l.count(), spec.bank_groups));
+  column.ccd_l = std::max(spec.t_ccd_l.count(), column.slot);
+  column.bin = kBinColumns * column.ccd_l;
   act_slot = spec.t_rrd_s.count();
   faw_slots = std::max<std::int64_t>(ceil_slots(spec.t_faw.count(), act_slot), 1);
   rrd_l_slots = std::max<std::int64_t>(ceil_slots(spec.t_rrd_l.count(), act_slot), 1);
   if (faw_slots > 32) refuse("t_faw", "more than 32 times t_rrd_s; expected less");
+  if (rrd_l_slots > 32) refuse("t_rrd_l", "more than 32 times t_rrd_s; expected less");
   rcd_read = spec.t_rcd_read.count();
   rcd_write = spec.t_rcd_write.count();
   rp = spec.t_rp.count();
@@ -63,9 +69,9 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   rtp = spec.t_rtp.count();
   cl = spec.cl.count();
   cwl = spec.cwl.count();
-  read_to_write_slots = std::max<std::int64_t>(ceil_slots(spec.t_rtw.count(), slot), 1);
-  write_to_read_slots = ceil_slots(cwl + burst + spec.t_wtr.count(), slot);
-  settle = (std::max({stride, write_to_read_slots, read_to_write_slots}) + 1) * slot;
+  read_to_write = spec.t_rtw.count();
+  write_to_read = cwl + burst + spec.t_wtr.count();
+  settle = std::max({column.ccd_l, write_to_read, read_to_write});
   bank_groups = spec.bank_groups;
   banks = spec.bank_groups * spec.banks_per_group * spec.sids;
   refi = spec.t_refi.count();
@@ -73,6 +79,8 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
   rfc_bank = spec.t_rfc_per_bank.count();
   if (spec.refresh == "per_bank") {
     refresh = Refresh::PerBank;
+    // The margin keeps one access that waits for a refresh from bringing later refreshes forward.
+    ahead = 2 * rfc_bank;
   } else if (spec.refresh == "all_bank") {
     refresh = Refresh::AllBank;
   } else if (spec.refresh != "none") {
@@ -87,9 +95,8 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
 PseudoChannel::PseudoChannel(const HbmTiming& timing)
     : t_(&timing),
       banks_(static_cast<std::size_t>(timing.banks)),
-      columns_(timing.stride, timing.period4),
+      columns_(timing.column),
       acts_(timing.faw_slots, timing.rrd_l_slots),
-      column_grid_(timing.slot, 0),
       act_grid_(timing.act_slot, 0) {
   queue_.reserve(static_cast<std::size_t>(timing.write_batch) + 4);
   reset();
@@ -97,16 +104,18 @@ PseudoChannel::PseudoChannel(const HbmTiming& timing)
 
 void PseudoChannel::reset() {
   std::fill(banks_.begin(), banks_.end(), Bank{});
-  columns_.clear();
+  columns_.reset();
   acts_.clear();
   queue_.clear();
+  settled_at_ = 0;
   last_column_ = last_act_ = activates_ = queued_ = last_write_ = batch_start_ = batch_end_ = 0;
   freed_start_ = freed_end_ = 0;
-  idle_ = act_idle_ = true;
+  act_idle_ = true;
   write_last_ = false;
   next_bank_ = 0;
   owing_ = 0;
   next_due_ = t_->refresh == HbmTiming::Refresh::PerBank ? t_->refi / t_->banks : t_->refi;
+  if (t_->refresh == HbmTiming::Refresh::None) next_due_ = INT64_MAX;
 }
 
 std::int64_t PseudoChannel::activate(std::int64_t now, std::int64_t group, std::int64_t earliest) {
@@ -121,44 +130,48 @@ std::int64_t PseudoChannel::activate(std::int64_t now, std::int64_t group, std::
   return time;
 }
 
-bool PseudoChannel::settled(std::int64_t now) const {
-  return idle_ || now >= last_column_ + t_->settle;
-}
-
-std::int64_t PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool write,
-                                  std::int64_t earliest_slot) {
-  Bank& bank = banks_[static_cast<std::size_t>(run.bank)];
-  if (bank.row != run.row) {
-    const std::int64_t earliest =
-        bank.row < 0 ? std::max(now, bank.act_ready) : std::max(now, bank.pre_ready) + t_->rp;
-    bank.act = activate(now, run.group, earliest);
-    bank.row = run.row;
-    bank.pre_ready = bank.act + t_->ras;
+std::int64_t PseudoChannel::open(std::int64_t now, const ColumnRun& run, bool write) {
+  Bank& b = bank(run.bank);
+  if (b.row != run.row) {
+    const std::int64_t earliest = std::max(now, b.ready) + (b.row < 0 ? 0 : t_->rp);
+    b.act = activate(now, run.group, earliest);
+    b.row = run.row;
+    b.ready = b.act + t_->ras;
     ++activates_;
   }
-  const std::int64_t ready = std::max(now, bank.act + (write ? t_->rcd_write : t_->rcd_read));
-  if (!write && settled(now)) {
-    columns_.clear();
-    column_grid_.anchor(kFirstSlot + ceil_slots(ready - now, t_->slot), ready);
-    idle_ = false;
-  }
-  std::int64_t earliest = std::max(earliest_slot, columns_.first_open());
-  if (ready > column_grid_.time(earliest)) earliest = column_grid_.ceil_slot(ready);
-  const std::int64_t slot = columns_.book(run.group, run.columns, earliest, write);
-  const std::int64_t last = slot + columns_.span(run.columns);
-  const std::int64_t time = column_grid_.time(last);
-  if (time >= last_column_) {
-    last_column_ = time;
+  return std::max(now, b.act + (write ? t_->rcd_write : t_->rcd_read));
+}
+
+ColumnCalendar::Booked PseudoChannel::book(std::int64_t ready, const ColumnRun& run, bool write) {
+  const ColumnCalendar::Booked at = columns_.book(ready, run.group, run.columns, run.pair, write);
+  if (at.last >= last_column_) {
+    last_column_ = at.last;
+    settled_at_ = at.last + t_->settle;
     write_last_ = write;
   }
-  bank.pre_ready =
-      std::max(bank.pre_ready, write ? time + t_->cwl + t_->burst + t_->wr : time + t_->rtp);
-  return slot;
+  const std::int64_t closes = at.last + (write ? t_->cwl + t_->burst + t_->wr : t_->rtp);
+  Bank& own = bank(run.bank);
+  own.ready = std::max(own.ready, closes);
+  if (run.pair) {
+    Bank& other = bank(run.bank ^ 1);
+    other.ready = std::max(other.ready, closes);
+  }
+  return at;
+}
+
+ColumnCalendar::Booked PseudoChannel::place(std::int64_t now, const ColumnRun& run, bool write,
+                                            std::int64_t earliest) {
+  ColumnRun other = run;
+  other.bank ^= 1;
+  other.group ^= 1;
+  std::int64_t ready = open(now, run, write);
+  if (run.pair) ready = std::max(ready, open(now, other, write));
+  if (!write && settled(now)) columns_.clear(ready);
+  return book(std::max(ready, earliest), run, write);
 }
 
 std::int64_t PseudoChannel::read(std::int64_t now, const ColumnRun& run) {
-  const std::int64_t slot = place(now, run, false, 0);
-  return column_grid_.time(slot + columns_.span(run.columns)) + t_->cl + t_->burst;
+  return place(now, run, false, 0).last + t_->cl + t_->burst;
 }
 
 std::int64_t PseudoChannel::write(std::int64_t now, const ColumnRun& run) {
@@ -166,7 +179,7 @@ std::int64_t PseudoChannel::write(std::int64_t now, const ColumnRun& run) {
   const std::int64_t freed = freed_start_ + (freed_end_ - freed_start_) / t_->write_batch *
                                                 std::min(queued_, t_->write_batch);
   queue_.push_back(run);
-  queued_ += run.columns;
+  queued_ += run.bursts();
   last_write_ = now;
   if (queued_ >= t_->write_batch) drain(now);
   return std::max(now, freed) + t_->cwl + t_->burst;
@@ -175,48 +188,41 @@ std::int64_t PseudoChannel::write(std::int64_t now, const ColumnRun& run) {
 void PseudoChannel::drain(std::int64_t now) {
   std::int64_t start = now;
   if (settled(now)) {
-    columns_.clear();
-    column_grid_.anchor(kFirstSlot, now);
-    idle_ = false;
+    columns_.clear(now);
   } else if (write_last_) {
     start = std::max(start, batch_start_);  // writes go on, and fill what the last batch left
   } else {
-    start = std::max(start, last_column_ + t_->read_to_write_slots * t_->slot);
+    start = std::max(start, last_column_ + t_->read_to_write);
   }
-  const std::int64_t earliest = column_grid_.ceil_slot(start);
+  columns_.begin_writes(start);
   std::int64_t first = INT64_MAX;
   std::int64_t last = 0;
   for (const ColumnRun& run : queue_) {
-    const std::int64_t slot = place(now, run, true, earliest);
-    first = std::min(first, slot);
-    last = std::max(last, slot + columns_.span(run.columns));
+    const ColumnCalendar::Booked at = place(now, run, true, start);
+    first = std::min(first, at.first);
+    last = std::max(last, at.last);
   }
   // The bus belongs to the batch, and no read starts within the turnaround on both sides.
-  columns_.keep_reads_out(first - t_->read_to_write_slots + 1, last + t_->write_to_read_slots - 1);
+  columns_.keep_reads_out(first - t_->read_to_write, last + t_->write_to_read);
   freed_start_ = batch_start_;
   freed_end_ = batch_end_;
-  batch_start_ = column_grid_.time(first);
-  batch_end_ = column_grid_.time(last + 1);
+  batch_start_ = first;
+  batch_end_ = last + t_->column.slot;
   queue_.clear();
   queued_ = 0;
 }
 
-void PseudoChannel::advance(std::int64_t now) {
+void PseudoChannel::catch_up(std::int64_t now) {
   if (queued_ > 0) {
     const std::int64_t idle_since = std::max(last_column_, last_write_);
     const std::int64_t needed =
-        (t_->read_to_write_slots + queued_ + t_->write_to_read_slots) * t_->slot + t_->rcd_write;
+        t_->read_to_write + queued_ * t_->column.slot + t_->write_to_read + t_->rcd_write;
     if (now > idle_since + needed) drain(idle_since);
   }
-  if (t_->refresh == HbmTiming::Refresh::PerBank) {
-    // Work booked far ahead passes refreshes too. The margin keeps one access that waits for a
-    // refresh from bringing later refreshes forward.
-    const std::int64_t until = std::max(now, last_column_ - 2 * t_->rfc_bank);
-    if (next_due_ <= until) refresh_banks(until);
-  } else if (t_->refresh == HbmTiming::Refresh::AllBank) {
-    const std::int64_t until = std::max(now, last_column_);
-    if (next_due_ <= until) refresh_all(until);
-  }
+  const std::int64_t until = std::max(now, last_column_ - t_->ahead);
+  if (next_due_ > until) return;
+  if (t_->refresh == HbmTiming::Refresh::PerBank) refresh_banks(until);
+  if (t_->refresh == HbmTiming::Refresh::AllBank) refresh_all(until);
 }
 
 void PseudoChannel::refresh_all(std::int64_t until) {
@@ -226,17 +232,13 @@ void PseudoChannel::refresh_all(std::int64_t until) {
     std::int64_t start = next_due_;
     bool open = false;
     for (const Bank& bank : banks_) {
-      if (bank.row >= 0) {
-        open = true;
-        start = std::max(start, bank.pre_ready);
-      } else {
-        start = std::max(start, bank.act_ready);
-      }
+      open = open || bank.row >= 0;
+      start = std::max(start, bank.ready);
     }
     const std::int64_t end = start + (open ? t_->rp : 0) + t_->rfc_all;
     for (Bank& bank : banks_) {
       bank.row = -1;
-      bank.act_ready = end;
+      bank.ready = end;
     }
     next_due_ += t_->refi;
   }
@@ -244,10 +246,9 @@ void PseudoChannel::refresh_all(std::int64_t until) {
 
 void PseudoChannel::refresh_bank(std::int64_t index, std::int64_t at) {
   Bank& bank = banks_[static_cast<std::size_t>(index)];
-  const std::int64_t earliest =
-      bank.row >= 0 ? std::max(at, bank.pre_ready) + t_->rp : std::max(at, bank.act_ready);
+  const std::int64_t earliest = std::max(at, bank.ready) + (bank.row >= 0 ? t_->rp : 0);
   // A refresh activates rows, so it takes a place among the activations (tRRD, tFAW).
-  bank.act_ready = activate(at, index % t_->bank_groups, earliest) + t_->rfc_bank;
+  bank.ready = activate(at, index % t_->bank_groups, earliest) + t_->rfc_bank;
   bank.row = -1;
 }
 
@@ -266,9 +267,7 @@ void PseudoChannel::refresh_banks(std::int64_t until) {
     }
     owing_ = 0;
   }
-  const auto busy = [&](const Bank& bank, std::int64_t at) {
-    return (bank.row >= 0 ? bank.pre_ready : bank.act_ready) > at;
-  };
+  const auto busy = [](const Bank& bank, std::int64_t at) { return bank.ready > at; };
   for (; next_due_ <= until; next_due_ += interval) {
     // One postponed refresh whose bank has become idle.
     for (std::uint64_t left = owing_; left != 0; left &= left - 1) {
@@ -292,13 +291,16 @@ void PseudoChannel::refresh_banks(std::int64_t until) {
 }
 
 std::int64_t PseudoChannel::activates() const {
+  std::map<std::int64_t, std::int32_t> rows;  // of the banks that queued writes open
   std::int64_t pending = 0;
-  for (std::size_t i = 0; i < queue_.size(); ++i) {
-    std::int32_t row = banks_[static_cast<std::size_t>(queue_[i].bank)].row;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (queue_[j].bank == queue_[i].bank) row = queue_[j].row;
-    }
-    if (row != queue_[i].row) ++pending;
+  const auto open_bank = [&](std::int64_t index, std::int32_t row) {
+    const auto at = rows.try_emplace(index, banks_[static_cast<std::size_t>(index)].row).first;
+    if (at->second != row) ++pending;
+    at->second = row;
+  };
+  for (const ColumnRun& run : queue_) {
+    open_bank(run.bank, run.row);
+    if (run.pair) open_bank(run.bank ^ 1, run.row);
   }
   return activates_ + pending;
 }

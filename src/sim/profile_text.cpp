@@ -55,6 +55,15 @@ class ChipText {
   void choice(std::string_view key, const std::string& value, const Names&, std::string_view) {
     put(key, value);
   }
+  void option_flag(std::string_view key, bool value, std::string_view) { put(key, value); }
+  void option_text(std::string_view key, const std::string& value, std::string_view) {
+    put(key, value);
+  }
+  template <class Names>
+  void option_choice(std::string_view key, const std::string& value, const Names&,
+                     std::string_view) {
+    put(key, value);
+  }
   template <class Q>
   void positive(std::string_view key, Q value, std::string_view) {
     put(key, value.count());

@@ -27,6 +27,8 @@ namespace trn3sim::config {
 inline constexpr std::array<std::string_view, 3> kRefreshModes = {"per_bank", "all_bank", "none"};
 inline constexpr std::array<std::string_view, 3> kSbufPorts = {"exclusive", "fast_modes", "none"};
 inline constexpr std::array<std::string_view, 2> kPsumPorts = {"exclusive", "none"};
+inline constexpr std::array<std::string_view, 2> kHbmModes = {"runs", "exact"};
+inline constexpr std::array<std::string_view, 2> kPagePolicies = {"open", "closed"};
 
 // One value per number format, keyed by its name.
 template <class T>
@@ -165,6 +167,25 @@ void describe_hbm_timings(V& v, HbmSpec& s) {
 }
 
 template <class V>
+void describe(V& v, HbmBurstSpec& s) {
+  v.positive("t_rc", s.t_rc, "activate to activate, same bank");
+  v.positive("t_ccd_r", s.t_ccd_r, "column to column, other SID");
+  v.positive("t_wtr_s", s.t_wtr_s, "write data to read, other bank group");
+  v.positive("t_rref_d", s.t_rref_d, "per-bank refresh to refresh or activate, other bank");
+  v.count("postponed_refreshes", s.postponed_refreshes, 0, 64, "most refreshes that a bank may owe");
+  v.count("write_high_percent", s.write_high_percent, 1, 100,
+          "of queue_depth: fill of the write queue at which writes go first");
+  v.count("write_low_percent", s.write_low_percent, 0, 99,
+          "of queue_depth: fill of the write queue at which reads go first again");
+}
+
+template <class V>
+void describe(V& v, HbmEccSpec& s) {
+  v.count("data", s.data, 1, 4096, "data bursts that share check bursts");
+  v.count("check", s.check, 1, 4096, "check bursts on the same bus");
+}
+
+template <class V>
 void describe(V& v, HbmSpec& s) {
   v.positive("capacity", s.capacity, "capacity of one stack");
   v.positive("bandwidth", s.bandwidth, "raw peak of all stacks of the chip; sets the pin rate");
@@ -183,6 +204,16 @@ void describe(V& v, HbmSpec& s) {
   v.non_negative("reserved", s.reserved, "taken by micro-code, per core");
   v.count("queue_depth", s.queue_depth, 1, 65536,
           "bursts per channel that the controller can reorder");
+  v.option_choice("mode", s.mode, kHbmModes, "runs of columns, or every burst");
+  v.option_choice("page_policy", s.page_policy, kPagePolicies,
+                  "closed: a row without requests is closed; mode exact only");
+  v.option_text("mapping", s.mapping,
+                "address fields from the lowest bit up, see docs/modelling.md; empty: interleave");
+  v.option_flag("channel_hash", s.channel_hash,
+                "pseudo-channel XORed with a fold of the address bits above");
+  v.optional_section("exact", s.exact, s.exact.t_rc.count() > 0,
+                     "what mode exact needs beside the timings above");
+  v.optional_section("ecc", s.ecc, s.ecc.data > 0, "check bursts on the data bus; missing: none");
 }
 
 template <class V>

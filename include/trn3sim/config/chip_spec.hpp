@@ -99,6 +99,23 @@ struct DmaSpec {
 };
 
 // One HBM stack. Nanosecond timings stay when the pin rate changes.
+// Timings that only a controller of single bursts tells apart.
+struct HbmBurstSpec {
+  Time t_rc;      // activate to activate of a bank
+  Time t_ccd_r;   // column to column, other SID
+  Time t_wtr_s;   // write data to read, other bank group
+  Time t_rref_d;  // per-bank refresh to the next command of its kind
+  std::int64_t postponed_refreshes = 0;  // most that a bank may owe
+  // Write queue levels in percent of queue_depth at which writes begin and end to be served.
+  std::int64_t write_high_percent = 0, write_low_percent = 0;
+};
+
+// Inline ECC: `check` more bursts with every `data` bursts.
+struct HbmEccSpec {
+  std::int64_t data = 0;
+  std::int64_t check = 0;
+};
+
 struct HbmSpec {
   Bytes capacity;                 // of one stack
   Rate bandwidth;                 // raw peak of ALL stacks of the chip; sets the pin rate
@@ -119,6 +136,12 @@ struct HbmSpec {
   double derate = 1.0;            // ECC, retraining and the like: share of time the bus is usable
   Bytes reserved;                 // HBM taken by micro-code, per core
   std::int64_t queue_depth = 0;   // bursts per channel that the controller can reorder
+  std::string mode = "runs";         // "runs" | "exact"
+  std::string page_policy = "open";  // "open" | "closed"; closed: exact mode only
+  std::string mapping;               // address bits from the lowest up; empty: from `interleave`
+  bool channel_hash = true;          // pseudo-channel XORed with a fold of the bits above
+  HbmBurstSpec exact;                // t_rc 0: not given
+  HbmEccSpec ecc;                    // data 0: none
 };
 
 // Paths inside the package: a ring of HBM stacks (clusters of cores) and a hub with the ports.

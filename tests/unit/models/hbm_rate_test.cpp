@@ -203,10 +203,10 @@ TEST(HbmMix, ReadsPassQueuedWritesAndWaitForADrain) {
   };
   // 11 blocks stay in the queue: a row hit as without them.
   EXPECT_EQ(read_after(11), ns(1053.5));
-  // The twelfth starts the drain: 96 columns from 1000 on, the last at 1095 or a few slots later,
-  // and then CWL + burst + tWTR = 13.5 ns, rounded up to a slot, before the read's column.
-  EXPECT_GE(read_after(12), ns(1095 + 14 + 53.5));
-  EXPECT_LE(read_after(12), ns(1095 + 14 + 53.5 + 12));
+  // The twelfth starts the drain: 96 columns from 1000 on, the last at 1095 or a little later, and
+  // then CWL + burst + tWTR = 13.5 ns before the read's column.
+  EXPECT_GE(read_after(12), ns(1095 + 13.5 + 53.5));
+  EXPECT_LE(read_after(12), ns(1095 + 13.5 + 53.5 + 12));
 }
 
 TEST(HbmMix, AnUnloadedWriteIsTakenAtOnce) {
