@@ -19,6 +19,9 @@ constexpr std::int64_t kReciprocalPasses = 8;
 constexpr std::int64_t kLongStride = 16;  // bytes; from here on the ports give less
 // A DMA trigger instruction took 8 ns in a published profile ("NKI DMA overview"): about 10 cycles.
 constexpr std::int64_t kDmaTriggerCycles = 10;
+// Start of a tensor access ("Trainium/Inferentia2 architecture guide": about 60 cycles); an
+// instruction reads and writes.
+constexpr std::int64_t kAccessCycles = 60;
 
 std::int64_t ceil_over(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
@@ -296,12 +299,11 @@ base::Frequency engine_clock(const config::ChipSpec& chip, Engine engine) {
   return engine == Engine::Tensor ? chip.tensor.clock : lanes_of(chip, engine).clock;
 }
 
-std::int64_t access_latency(const Instruction& instruction, Engine engine,
-                            const config::ChipSpec& chip) {
+std::int64_t access_latency(const Instruction& instruction, Engine engine) {
   const bool hidden = (engine == Engine::Vector || engine == Engine::Scalar) &&
                       instruction.op != Opcode::DmaStart && instruction.op != Opcode::Nop &&
                       !instruction.first_of_chain;
-  return hidden ? lanes_of(chip, engine).access_cycles : 0;
+  return hidden ? 2 * kAccessCycles : 0;
 }
 
 InstructionCost instruction_cost(const Instruction& instruction, Engine engine,

@@ -28,7 +28,7 @@ EngineStream::Op EngineStream::decode(const TileProgram& program,
   Op op;
   op.op = instruction.op;
   op.cycles = instruction_cost(instruction, engine_, *chip_).cycles;
-  op.latency = access_latency(instruction, engine_, *chip_);
+  op.latency = access_latency(instruction, engine_);
   op.dma = instruction.dma;
   op.ports = shared_ports(instruction, engine_, *chip_);
   if (instruction.op == Opcode::DmaStart) {

@@ -34,8 +34,7 @@ InstructionCost instruction_cost(const Instruction& instruction, Engine engine,
 
 // Cycles of VectorE's and ScalarE's accesses that an instruction spends beside the next one, as long
 // as that does not depend on it; the cost of an instruction that does includes them.
-std::int64_t access_latency(const Instruction& instruction, Engine engine,
-                            const config::ChipSpec& chip);
+std::int64_t access_latency(const Instruction& instruction, Engine engine);
 
 // Elements per lane and cycle of a copy or tensor-scalar by the performance modes of the engine:
 // 4 between contiguous SBUF tiles of 2-byte data, 2 if one side lies in PSUM or is not contiguous,
