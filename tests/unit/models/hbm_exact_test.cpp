@@ -88,7 +88,9 @@ TEST(HbmExact, WritesWaitForWaitingReads) {
   EXPECT_EQ(done[1].id, 2);
   for (const ExactChannel::Done& column : done) {
     // Three activations 5 clocks apart, then the write's, and tRCD 9.375 ns = 19 clocks.
-    if (column.id == 0) EXPECT_GE(column.command, 2 * (15 + 19));
+    if (column.id == 0) {
+      EXPECT_GE(column.command, 2 * (15 + 19));
+    }
   }
 }
 
