@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Speed of the HBM stack model. items_per_second counts 256 B blocks; share_of_peak is the
-// simulated bandwidth, so that a speed-up that changes the model shows.
+// Speed of the HBM models. items_per_second counts 256 B blocks, or bursts for `exact`;
+// share_of_peak is the simulated bandwidth, so that a speed-up that changes the model shows.
 #include <algorithm>
 #include <vector>
 
-#include "support/test_chip.hpp"
 #include "trn3sim/models/hbm.hpp"
+#include "trn3sim/models/hbm_drive.hpp"
 
+#include "support/test_chip.hpp"
 #include <benchmark/benchmark.h>
 
 namespace {
@@ -52,6 +53,7 @@ void run(benchmark::State& state, Pattern pattern) {
     slot = slot + 1 == window ? 0 : slot + 1;
   }
   state.SetItemsProcessed(state.iterations() * ((bytes + 255) / 256));
+  state.SetBytesProcessed(state.iterations() * bytes);
   state.counters["share_of_peak"] =
       static_cast<double>(state.iterations()) * static_cast<double>(bytes) /
       std::max(base::to_seconds(now), 1e-15) / static_cast<double>(stack.peak().count());
@@ -67,6 +69,27 @@ void mixed(benchmark::State& state) {
   run(state, Pattern::Mixed);
 }
 
+// Every burst of one channel: a stream, or random blocks of `range(0)` bytes.
+void exact(benchmark::State& state) {
+  config::HbmSpec spec = hbm3e();
+  spec.mode = "exact";
+  spec.exact = {base::Time(45'000'000),
+                base::Time(1'250'000),
+                base::Time(4'375'000),
+                base::Time(8'000'000),
+                8,
+                80,
+                20};
+  models::HbmPattern pattern;
+  pattern.random = state.range(0) > 0;
+  if (pattern.random) pattern.block = state.range(0);
+  double share = 0;
+  for (auto _ : state) share = models::drive_hbm(spec, 4, 1, pattern).share;
+  state.SetItemsProcessed(state.iterations() * pattern.bursts);
+  state.counters["share_of_peak"] = share;
+}
+
+BENCHMARK(exact)->Arg(0)->Arg(256)->Arg(4096);
 BENCHMARK(stream)->Args({256, 2048})->Args({4096, 512});
 BENCHMARK(random_blocks)->Args({256, 2048})->Args({4096, 512});
 BENCHMARK(mixed)->Args({4096, 512});

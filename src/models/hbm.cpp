@@ -54,6 +54,11 @@ HbmStack::Impl::Impl(const config::HbmSpec& spec, std::int64_t stacks)
       refi(timing.refi),
       block_bytes(std::int64_t{1} << map.block_bits()),
       stripe_bytes(block_bytes << map.channel_bits()) {
+  if (spec.mode != "runs") {
+    throw base::UserError("chip: hbm.mode",
+                          "found \"" + spec.mode + "\"; a run needs \"runs\": single bursts are "
+                          "scheduled by trn3sim hbm --mode exact only");
+  }
   if (capacity <= 0) throw base::UserError("chip: hbm.capacity", "expected a value above 0");
   const std::int64_t count = spec.channels * spec.pseudo_channels;
   channels.reserve(static_cast<std::size_t>(count));

@@ -45,6 +45,29 @@ class KernelsTest(unittest.TestCase):
                     else:
                         self.assertLessEqual(abs(error), row["allowed"][name])
 
+    def test_dma_efficiency_by_row_size(self):
+        """The same overheads give the curve of single copies and the rate of copies on several rings."""
+        data = json.loads((DATA / "dma_curve.json").read_text())
+
+        def copy(*arguments):
+            out = run("kernel", "copy", "--config", data["config"], *map(str, arguments), "--format", "json")
+            return json.loads(out.stdout)
+
+        for point in data["curve"]:
+            count = 256
+            values = copy("--bytes", point["bytes"], "--count", count)
+            rate = 128 * point["bytes"] * count / values["time_us"] / 1e3
+            with self.subTest(f"{point['bytes']} B"):
+                self.assertAlmostEqual(100 * rate / data["plateau_gbps"], point["percent"], delta=3)
+        for point in data["copies"]:
+            values = copy("--bytes", point["bytes"], "--count", 16, "--queues", 4, "--direction", "both")
+            rate = 2 * 128 * point["bytes"] * 16 / values["dma_active_us"] / 1e3
+            with self.subTest(f"copies of {point['bytes']} B"):
+                self.assertLess(abs(rate / point["gbps_while_active"] - 1), 0.1)
+        one = data["one_engine"]
+        values = copy("--bytes", one["bytes"], "--partitions", one["partitions"])
+        self.assertLess(abs(values["dma_active_us"] * 1e3 / one["active_ns"] - 1), 0.1)
+
     def test_rows_are_complete(self):
         used = set()
         for row in ROWS:

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: The trn3sim authors
+# SPDX-License-Identifier: Apache-2.0
+"""The HBM stack alone against Ramulator 2.1, and the run model against the burst model."""
+import json
+import pathlib
+import unittest
+
+import runner
+
+REFERENCE = json.loads((pathlib.Path(__file__).parent / "data" / "hbm_reference.json").read_text())
+CHIP = ["--set", "chip.hbm.derate=1", "--format", "json"]
+BURSTS = "100000"
+
+
+def drive(row, mode, *more):
+    arguments = ["hbm", "--config", "chip1.json", "--mode", mode, "--bursts", BURSTS, *CHIP, *more]
+    for option in ("refresh", "pattern", "block", "mapping", "reads", "turn"):
+        if option in row:
+            arguments += ["--" + option, str(row[option])]
+    if row.get("pattern") == "stream":
+        arguments += ["--streams", str(row["streams"])]
+    arguments += ["--queue-depth", str(row.get("queue_depth", 128))]
+    return json.loads(runner.run(*arguments).stdout)
+
+
+def errors(rows, mode, key="bandwidth_fraction"):
+    return [drive(row, mode)[key] / row[key] - 1 for row in rows]
+
+
+def mean(values):
+    values = [abs(v) for v in values]
+    return sum(values) / len(values)
+
+
+def worst(values):
+    return max(abs(v) for v in values)
+
+
+def rows(depth, one_stream):
+    return [r for r in REFERENCE["reads"] if r["queue_depth"] == depth
+            and (r["pattern"] == "stream" and r["streams"] == 1) == one_stream]
+
+
+class HbmReferenceTest(unittest.TestCase):
+    def test_deep_queue_streams(self):
+        self.assertLessEqual(worst(errors(rows(128, True), "exact")), 0.022)
+
+    def test_deep_queue_random_and_several_streams(self):
+        by_refresh = {}
+        for row in rows(128, False):
+            error = drive(row, "exact")["bandwidth_fraction"] / row["bandwidth_fraction"] - 1
+            by_refresh.setdefault(row["refresh"], []).append(error)
+        self.assertEqual(sorted(by_refresh), ["all_bank", "none", "per_bank"])
+        for refresh, found in by_refresh.items():
+            self.assertLessEqual(mean(found), 0.02, refresh)
+            self.assertLessEqual(worst(found), 0.06, refresh)
+
+    def test_latency(self):
+        found = errors(rows(128, True) + rows(128, False), "exact", "mean_latency_ns")
+        self.assertLessEqual(mean(found), 0.02)
+
+    def test_shallow_queue(self):
+        found = errors(rows(64, True) + rows(64, False), "exact")
+        self.assertLessEqual(mean(found), 0.02)
+        self.assertLessEqual(worst(found), 0.09)
+
+    def test_reads_and_writes(self):
+        for row in REFERENCE["mix"]:
+            row = dict(row, refresh="none", mapping="PGccKcccS", pattern="stream", streams=1)
+            error = drive(row, "exact")["bandwidth_fraction"] / row["bandwidth_fraction"] - 1
+            self.assertLessEqual(abs(error), 0.04, row)
+
+    def test_runs_follow_bursts(self):
+        found = [drive(r, "runs")["bandwidth_fraction"] / drive(r, "exact")["bandwidth_fraction"] - 1
+                 for r in rows(128, True) + rows(128, False)]
+        self.assertLessEqual(mean(found), 0.02)
+        self.assertLessEqual(worst(found), 0.06)
+
+
+class HbmCommandTest(unittest.TestCase):
+    def refused(self, *arguments):
+        return runner.run("hbm", "--config", "chip1.json", *arguments, expect=2).stderr
+
+    def test_same_bytes_twice(self):
+        row = {"pattern": "random", "block": 256}
+        self.assertEqual(drive(row, "exact"), drive(row, "exact"))
+        self.assertNotEqual(drive(row, "exact", "--seed", "2"), drive(row, "exact"))
+
+    def test_mistakes_name_what_to_give(self):
+        self.assertIn("4 column bits 'c'", self.refused("--mapping", "PGccKccS"))
+        self.assertIn("unknown letter 'x'", self.refused("--mapping", "PGccKcccSx"))
+        self.assertIn("expected a multiple of the burst", self.refused("--block", "33"))
+        self.assertIn("a stack has 16", self.refused("--channels", "17"))
+        self.assertIn("from 0 to 1", self.refused("--reads", "2"))
+
+    def test_all_channels_work(self):
+        one = drive({"pattern": "stream", "streams": 1}, "exact")
+        all_16 = drive({"pattern": "stream", "streams": 1}, "exact", "--channels", "16")
+        self.assertGreater(all_16["gb_per_s"], 12 * one["gb_per_s"])
+
+
+if __name__ == "__main__":
+    unittest.main()
