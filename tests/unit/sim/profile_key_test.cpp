@@ -57,6 +57,18 @@ class Leaves {
   void choice(std::string_view key, std::string& value, const A&...) {
     change_(path_ + std::string(key), value);
   }
+  template <class... A>
+  void option_flag(std::string_view key, bool& value, const A&...) {
+    change_(path_ + std::string(key), value);
+  }
+  template <class... A>
+  void option_text(std::string_view key, std::string& value, const A&...) {
+    change_(path_ + std::string(key), value);
+  }
+  template <class... A>
+  void option_choice(std::string_view key, std::string& value, const A&...) {
+    change_(path_ + std::string(key), value);
+  }
   template <class Q, class... A>
   void positive(std::string_view key, Q& value, const A&...) {
     change_(path_ + std::string(key), value);
