@@ -3,13 +3,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <tuple>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/config/run_spec.hpp"
 
 #include "unit/config/config_files.hpp"
-#include <set>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
