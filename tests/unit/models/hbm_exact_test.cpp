@@ -84,8 +84,6 @@ TEST(HbmExact, WritesWaitForWaitingReads) {
   for (int bank = 1; bank < 4; ++bank) d.push(bank, 1);
   const auto done = d.run();
   ASSERT_EQ(done.size(), 4U);
-  EXPECT_EQ(done[0].id, 1);
-  EXPECT_EQ(done[1].id, 2);
   for (const ExactChannel::Done& column : done) {
     // Three activations 5 clocks apart, then the write's, and tRCD 9.375 ns = 19 clocks.
     if (column.id == 0) {
