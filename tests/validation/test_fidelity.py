@@ -120,15 +120,7 @@ class FidelityTest(unittest.TestCase):
         self.check(fidelity("chip1.json", self.llama(gbs=1)))
 
     def test_llama_with_overlap_one_core_a_rank(self):
-        """By kernel 5.9 %, above the bar: the weight gradient gemm beside a reduce-scatter.
-
-        Both keep the sixteen DMA engines of a core busy for more than all of the time. What that
-        costs depends on which rings have packets when, where the replay has average rates.
-        """
-        report = fidelity("chip1.json", self.llama(tp=8, gbs=1, **{"rank-unit": "core"}))
-        self.check(report, p95=7)
-        if report["kernel_error_p95_percent"] < 5:
-            self.fail("within 5 % now: take it into the bar")
+        self.check(fidelity("chip1.json", self.llama(tp=8, gbs=1, **{"rank-unit": "core"})))
 
     def test_fsdp_with_prefetch_two_cores_a_rank(self):
         self.check(fidelity("chip1.json", self.write(fsdp(4, "logical_core"))))
