@@ -88,8 +88,13 @@ HbmTiming::HbmTiming(const config::HbmSpec& spec, std::int64_t stacks) {
            "found \"" + spec.refresh + "\"; expected \"per_bank\", \"all_bank\" or \"none\"");
   }
   if (refresh != Refresh::None && refi < banks) require_positive(0, "t_refi");
-  // A full write queue drains to empty; about half as many again arrive meanwhile and join.
-  write_batch = std::max<std::int64_t>(spec.queue_depth * 3 / (2 * spec.pseudo_channels), 4);
+  // The write queue of a channel drains from its high to its low level. Files without the levels:
+  // those of Ramulator 2.1.
+  const bool known = spec.exact.write_high_percent > 0;
+  const std::int64_t drained =
+      known ? spec.exact.write_high_percent - spec.exact.write_low_percent : 60;
+  write_batch =
+      std::max<std::int64_t>(spec.queue_depth * drained / (100 * spec.pseudo_channels), 4);
 }
 
 PseudoChannel::PseudoChannel(const HbmTiming& timing)

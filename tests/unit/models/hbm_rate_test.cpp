@@ -166,8 +166,9 @@ TEST(HbmRefresh, PerBankRefreshesTakeActivationSlots) {
 }
 
 TEST(HbmMix, TurnaroundIsPaidPerBatch) {
-  // Two reads to one write, 4 KiB each, 512 in flight: 0.85 to 0.93 of the peak. If every change of
-  // direction cost its 25.8 ns, runs of 16 bursts (13 ns) could not exceed 0.4.
+  // Two reads to one write, 4 KiB each, 512 in flight. A batch of 38 writes and its 76 reads
+  // take 95 ns of the bus and 25.8 ns of turnaround: 0.79, more where those overlap. If every change
+  // of direction cost that, runs of 16 bursts (13 ns) could not exceed 0.4.
   const config::HbmSpec spec = hbm3e();
   HbmStack stack(spec, 4);
   std::priority_queue<Time, std::vector<Time>, std::greater<>> pending;
@@ -187,12 +188,12 @@ TEST(HbmMix, TurnaroundIsPaidPerBatch) {
   while (pending.size() > 1) pending.pop();
   const double share =
       static_cast<double>(count) * 4096 / base::to_seconds(pending.top()) / 1228.8e9;
-  EXPECT_GT(share, 0.85);
-  EXPECT_LT(share, 0.93);
+  EXPECT_GT(share, 0.78);
+  EXPECT_LT(share, 0.86);
 }
 
 TEST(HbmMix, ReadsPassQueuedWritesAndWaitForADrain) {
-  // A pseudo-channel drains when 1.5 x 128 / 2 = 96 bursts wait, which are 12 blocks of 256 B.
+  // A pseudo-channel drains when 60 % of 128 / 2 = 38 bursts wait, which are in the fifth block of 256 B.
   const auto read_after = [](std::int64_t blocks) {
     HbmStack stack(one_nanosecond_bursts(), 4);
     for (std::int64_t u = 0; u < 12; ++u) stack.access(Time(), in_channel_0(u), 256, false);
@@ -201,12 +202,12 @@ TEST(HbmMix, ReadsPassQueuedWritesAndWaitForADrain) {
     }
     return stack.access(nanoseconds(1000), in_channel_0(0), 32, false);
   };
-  // 11 blocks stay in the queue: a row hit as without them.
-  EXPECT_EQ(read_after(11), ns(1053.5));
-  // The twelfth starts the drain: 96 columns from 1000 on, the last at 1095 or a little later, and
+  // Four blocks stay in the queue: a row hit as without them.
+  EXPECT_EQ(read_after(4), ns(1053.5));
+  // The fifth starts the drain: 40 columns from 1000 on, the last at 1039 or a little later, and
   // then CWL + burst + tWTR = 13.5 ns before the read's column.
-  EXPECT_GE(read_after(12), ns(1095 + 13.5 + 53.5));
-  EXPECT_LE(read_after(12), ns(1095 + 13.5 + 53.5 + 12));
+  EXPECT_GE(read_after(5), ns(1039 + 13.5 + 53.5));
+  EXPECT_LE(read_after(5), ns(1039 + 13.5 + 53.5 + 12));
 }
 
 TEST(HbmMix, AnUnloadedWriteIsTakenAtOnce) {
