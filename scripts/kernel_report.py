@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The trn3sim authors
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the published kernels and the HBM reference cases and writes docs/kernels.md.
+
+Usage: kernel_report.py    after a Release build; takes about a minute.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
+from report_page import BIN, ROOT, table  # noqa: E402
+
+DATA = ROOT / "tests" / "validation" / "data"
+
+TEXT = """# Kernels and memory against measurements
+
+Written by `scripts/kernel_report.py`; every simulated number was made by the build it ran on. The rows, with their
+sources, are in `tests/validation/data`; `tests/validation/test_kernels.py` and `test_hbm.py` hold them to the bars. Of the
+chip files' numbers two come from such measurements and are marked derived: the issue interval and completion of a DMA ring
+from the floor and the end of the efficiency curve, and the cycles lost after each matmul from 2,048 of them in a row.
+
+## Kernels on one core
+
+`trn3sim kernel`, explicit mappings where the source describes its code. {within} of {all} values lie within their bars (5 % of time
+where TensorE binds, else 10 %).
+
+{kernels}
+Where values are off:
+
+- *T2-MM4096 V0 and V1, T2-MM2048-TRANSPOSE.* How the compiler spreads single-tile loads over DMA rings is not printed. One
+  ring starts a load every 860 ns (the efficiency curve below), two rings twice as many. The measured kernels lie on both
+  sides: 1050 ns for each load of V0, 594 ns for each of the 2048 kernel. V0's TensorE is active for longer than here: passes of
+  a starved array show their full latency and the current limiter's first half, but not all that was measured.
+- *PSUM1, the sunk single buffer, T1-MM-BF16 o0 and o3.* The same question of rings and buffers: the sources name the loops,
+  not what the compiler made of them.
+- *FP32 v3 and v5.* One ring of 2 KiB rows moves 299 GB/s; 314 were measured.
+- *Active times of DMA.* The profiler counts a descriptor from its fetch on, the model from its first byte.
+
+## DMA efficiency against row size
+
+One copy after another of 128 partitions on Trainium2, percent of 368 GB/s. It follows from the issue interval of a ring,
+the overhead of a descriptor and the completion write; nothing is looked up.
+
+{curve}
+Copies over four rings, loads and stores at once:
+
+{copies}
+## HBM against Ramulator 2.1
+
+`trn3sim hbm`, derate 1, one channel of HBM3e; see [modelling.md](modelling.md) for the two modes. Difference of the share of peak
+bandwidth, mean and worst of the cases.
+
+{hbm}
+Of the cases with reads and writes (turns of 128 and of 16 bursts), bursts are {mix_exact:.1f} % off at worst, runs {mix_runs:.1f} %.
+The run model, which kernels run on, is {runs_mean:.1f} % from single bursts on average and {runs_worst:.1f} % at worst.
+"""
+
+
+def trn3sim(*arguments):
+    command = [str(BIN / "trn3sim"), *map(str, arguments), "--format", "json"]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def percent(value):
+    return f"{100 * value:+.1f} %"
+
+
+def kernel_rows():
+    for row in json.loads((DATA / "kernels.json").read_text()):
+        mapping = ["--mapping", DATA / "mappings" / row["mapping"]] if row["mapping"] else []
+        values = trn3sim("kernel", *row["arguments"], *mapping)
+        values["hbm_bytes"] = values["hbm_read_bytes"] + values["hbm_write_bytes"]
+        for name, measured in row["measured"].items():
+            error = values[name] / measured - 1
+            yield (row["id"], name, f"{measured:,}", f"{values[name]:,.1f}", percent(error),
+                   "yes" if abs(error) <= row["allowed"][name] else "**no**")
+
+
+def curve_rows(data):
+    for point in data["curve"]:
+        values = trn3sim("kernel", "copy", "--config", data["config"], "--bytes", point["bytes"], "--count", 256)
+        rate = 128 * point["bytes"] * 256 / values["time_us"] / 1e3
+        yield point["bytes"], point["percent"], f"{100 * rate / data['plateau_gbps']:.1f}"
+
+
+def copy_rows(data):
+    for point in data["copies"]:
+        values = trn3sim("kernel", "copy", "--config", data["config"], "--bytes", point["bytes"], "--count", 16,
+                         "--queues", 4, "--direction", "both")
+        rate = 2 * 128 * point["bytes"] * 16 / values["dma_active_us"] / 1e3
+        yield (point["bytes"], f"{point['gbps_while_active']} GB/s", f"{rate:.0f} GB/s",
+               percent(rate / point["gbps_while_active"] - 1))
+
+
+def drive(case, mode):
+    arguments = ["hbm", "--config", "chip1.json", "--mode", mode, "--set", "chip.hbm.derate=1", "--bursts", 100000,
+                 "--queue-depth", case.get("queue_depth", 128)]
+    for option in ("refresh", "pattern", "block", "mapping", "reads", "turn"):
+        if option in case:
+            arguments += ["--" + option, case[option]]
+    if case.get("pattern") == "stream":
+        arguments += ["--streams", case["streams"]]
+    return trn3sim(*arguments)["bandwidth_fraction"]
+
+
+def hbm_rows(cases):
+    for depth in (128, 64):
+        for refresh in ("none", "all_bank", "per_bank"):
+            for stream in (True, False):
+                chosen = [c for c in cases if c["queue_depth"] == depth and c["refresh"] == refresh
+                          and (c["pattern"] == "stream" and c["streams"] == 1) == stream]
+                cells = []
+                for mode in ("exact", "runs"):
+                    errors = [abs(c[mode] / c["bandwidth_fraction"] - 1) for c in chosen]
+                    cells += [f"{100 * sum(errors) / len(errors):.1f} %", f"{100 * max(errors):.1f} %"]
+                yield (depth, refresh, "one stream" if stream else "random, four streams", len(chosen), *cells)
+
+
+def main():
+    kernels = list(kernel_rows())
+    dma = json.loads((DATA / "dma_curve.json").read_text())
+    reference = json.loads((DATA / "hbm_reference.json").read_text())
+    for case in reference["reads"]:
+        for mode in ("exact", "runs"):
+            case[mode] = drive(case, mode)
+    mix = [dict(c, refresh="none", mapping="PGccKcccS", pattern="stream", streams=1) for c in reference["mix"]]
+    off = {mode: max(abs(drive(c, mode) / c["bandwidth_fraction"] - 1) for c in mix) for mode in ("exact", "runs")}
+    deep = [abs(c["runs"] / c["exact"] - 1) for c in reference["reads"] if c["queue_depth"] == 128]
+    page = TEXT.format(
+        within=sum(row[-1] == "yes" for row in kernels), all=len(kernels),
+        kernels=table(("row", "quantity", "measured", "simulated", "difference", "within"), kernels),
+        curve=table(("bytes per partition", "measured", "simulated"), curve_rows(dma)),
+        copies=table(("bytes per partition", "measured", "simulated", "difference"), copy_rows(dma)),
+        hbm=table(("queue", "refresh", "pattern", "cases", "bursts, mean", "worst", "runs, mean", "worst"),
+                  hbm_rows(reference["reads"])),
+        mix_exact=100 * off["exact"], mix_runs=100 * off["runs"],
+        runs_mean=100 * sum(deep) / len(deep), runs_worst=100 * max(deep))
+    (ROOT / "docs" / "kernels.md").write_text(page)
+
+
+if __name__ == "__main__":
+    main()
