@@ -99,7 +99,7 @@ def hbm_rows():
     for b in json.loads(done.stdout)["benchmarks"]:
         name, size, *window = b["name"].split("/")
         if window:
-            what = f"{name.replace('_', ' ')} of blocks, {size} B, {window[0]} in flight"
+            what = f"{name.replace('_', ' ')}, {size} B, {window[0]} in flight"
         else:
             what = f"single bursts, {'one stream' if size == '0' else f'random {size} B'}"
         yield (what, f"{b['items_per_second'] / 1e6:.1f} million", f"{100 * b['share_of_peak']:.1f} %")
