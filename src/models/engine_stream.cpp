@@ -96,7 +96,6 @@ void EngineStream::under_way(std::int64_t start, std::int64_t end) {
 
 void EngineStream::occupy(std::int64_t start, std::int64_t end) {
   busy_ += end - start;
-  under_way(start, end);
   if (!intervals_.empty() && intervals_.back().end >= start)
     intervals_.back().end = end;
   else

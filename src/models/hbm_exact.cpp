@@ -8,6 +8,8 @@
 
 #include "trn3sim/base/error.hpp"
 
+#include <fmt/format.h>
+
 namespace trn3sim::models {
 namespace {
 
@@ -73,9 +75,20 @@ ExactTiming::ExactTiming(const config::HbmSpec& s, std::int64_t stacks) {
   write_high = queue * s.exact.write_high_percent / 100;
   write_low = queue * s.exact.write_low_percent / 100;
   postponed = s.exact.postponed_refreshes;
+  require_refresh();
   if (sids * groups * banks_per_group > 64)
     throw base::UserError("chip: hbm.mode",
                           "\"exact\" models at most 64 banks of a pseudo-channel");
+}
+
+void ExactTiming::require_refresh() const {
+  const bool banks = !refresh_bank || (refi_bank >= rref_d && refi > rfc_bank);
+  if (banks && (!refresh_all || refi > rfc_all)) return;
+  throw base::UserError(
+      "chip: hbm.bandwidth",
+      fmt::format("commands {:.1f} ns apart are too slow for the refreshes that t_refi asks for; "
+                  "expected a higher bandwidth or --refresh none",
+                  static_cast<double>(kClock * tick_fs) * 1e-6));
 }
 
 ExactChannel::ExactChannel(const ExactTiming& timing) : t_(timing) {

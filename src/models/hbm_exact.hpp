@@ -17,7 +17,9 @@ namespace trn3sim::models {
 
 // Timings in ticks of half a command clock.
 struct ExactTiming {
+  // Throws base::UserError: too many banks, or refreshes that come faster than commands can follow.
   ExactTiming(const config::HbmSpec& spec, std::int64_t stacks);
+  void require_refresh() const;
 
   std::int64_t tick_fs = 0;  // a burst takes four ticks
   std::int64_t rcd_read, rcd_write, rp, ras, rc, wr, rtp, cl, cwl;

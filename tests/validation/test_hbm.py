@@ -95,6 +95,12 @@ class HbmCommandTest(unittest.TestCase):
         self.assertIn("a stack has 16", self.refused("--channels", "17"))
         self.assertIn("from 0 to 1", self.refused("--reads", "2"))
 
+    def test_rates_too_slow_for_refresh_are_refused(self):
+        slow = ("--set", "chip.hbm.bandwidth=10GB/s")
+        self.assertIn("too slow for the refreshes", self.refused(*slow))
+        alone = runner.run("hbm", "--config", "chip1.json", *slow, "--refresh", "none", "--bursts", "2000")
+        self.assertIn("GB/s", alone.stdout)
+
     def test_all_channels_work(self):
         one = drive({"pattern": "stream", "streams": 1}, "exact")
         all_16 = drive({"pattern": "stream", "streams": 1}, "exact", "--channels", "16")

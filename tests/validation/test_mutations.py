@@ -72,7 +72,8 @@ class MutationTest(unittest.TestCase):
         for path, value in (("chip.collectives.cores_used", 8), ("chip.dma.collective_packet", "32KiB"),
                             ("chip.psum.capacity", "4MiB"), ("chip.sbuf.capacity", "64MiB"),
                             ("chip.vector.lanes", 64), ("chip.scalar.lanes", 64), ("chip.gpsimd.lanes", 64),
-                            ("chip.logical_core_size", 1), ("run.seed", 7)):
+                            ("chip.logical_core_size", 1), ("run.seed", 7), ("chip.hbm.exact.t_rc", "50ns"),
+                            ("chip.hbm.exact.t_wtr_s", "5ns")):
             done = runner.run("--config", "instance16.json", "--trace", self.trace, "--quiet", "--set", f"{path}={value}")
             self.assertIn(f"--set {path}: no model reads this key", done.stderr)
             r = self.mutated(f"{path}={value}")

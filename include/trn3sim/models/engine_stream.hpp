@@ -40,8 +40,8 @@ class EngineStream {
   // The instructions left start at `at` or later.
   void release(base::Time at);
 
-  // Runs until done, blocked or asking for a port. Appends DMA triggers; returns the bits (1 << Engine) of the streams
-  // of this core that got the tokens they wait for.
+  // Runs until done, blocked or asking for a port. Appends DMA triggers; returns the bits
+  // (1 << Engine) of the streams of this core that got the tokens they wait for.
   std::uint32_t run(SemaphoreBank& semaphores, std::vector<DmaTrigger>& triggers);
 
   // Ports (bits 1 << Port) that some instruction of the program uses. The stream asks for those in
