@@ -32,6 +32,8 @@ std::int64_t issue(PseudoChannel& channel, std::int64_t now, const ColumnRun& ru
 
 struct HbmStack::Impl {
   Impl(const config::HbmSpec& spec, std::int64_t stacks);
+  void reset();
+  std::int64_t lockstep(std::int64_t channel, std::int64_t block, std::int64_t whole);
   std::int64_t stripe(std::int64_t now, std::int64_t address, std::int64_t bytes, bool write);
   std::int64_t part(PseudoChannel& channel, std::int64_t now, ColumnRun run, Columns columns,
                     bool write);
@@ -39,7 +41,10 @@ struct HbmStack::Impl {
 
   HbmTiming timing;
   HbmMap map;
+  // Aligned groups of channels that have seen the same accesses are in the same state, so the first
+  // of a group stands for all of it; the others hold nothing until the group is split.
   std::vector<PseudoChannel> channels;
+  std::vector<std::int64_t> together;  // of each channel: channels in its group, a power of two
   std::int64_t capacity, controller_latency, total_banks, refi;
   std::int64_t block_bytes, stripe_bytes;  // of maps with blocks
   std::int64_t last_now = 0, read_bytes = 0, write_bytes = 0;
@@ -63,6 +68,31 @@ HbmStack::Impl::Impl(const config::HbmSpec& spec, std::int64_t stacks)
   const std::int64_t count = spec.channels * spec.pseudo_channels;
   channels.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) channels.emplace_back(timing);
+  TRN3SIM_CHECK(map.block_bits() == 0 || count == std::int64_t{1} << map.channel_bits(),
+                "a stripe has one block on each channel");
+  reset();
+}
+
+void HbmStack::Impl::reset() {
+  const std::size_t group = map.block_bits() > 0 ? channels.size() : 1;
+  together.assign(channels.size(), static_cast<std::int64_t>(group));
+  for (std::size_t i = 0; i < channels.size(); i += group) channels[i].reset();
+  last_now = read_bytes = write_bytes = 0;
+}
+
+// How many channels from `channel` on take the next `whole` blocks alike, of which the first is
+// block `block`: its group, halved until the blocks cover it from its start to its end.
+std::int64_t HbmStack::Impl::lockstep(std::int64_t channel, std::int64_t block,
+                                      std::int64_t whole) {
+  std::int64_t size = together[static_cast<std::size_t>(channel)];
+  while (size > 1 && ((block & (size - 1)) != 0 || whole < size)) {
+    const std::int64_t first = channel & ~(size - 1);
+    const std::int64_t half = size / 2;
+    channels[static_cast<std::size_t>(first + half)] = channels[static_cast<std::size_t>(first)];
+    std::fill_n(together.begin() + first, size, half);
+    size = half;
+  }
+  return size;
 }
 
 // A part of a block: as many columns in each of two neighbouring banks, and what one has more.
@@ -100,12 +130,16 @@ std::int64_t HbmStack::Impl::stripe(std::int64_t now, std::int64_t address, std:
   const std::int64_t in_stripe = (std::int64_t{1} << map.channel_bits()) - 1;
   std::int64_t done = now;
   std::int64_t within = address & (block_bytes - 1);
-  for (std::int64_t i = block & in_stripe; bytes > 0; ++i) {
-    PseudoChannel& channel = channels[static_cast<std::size_t>(i ^ place.channel)];
+  for (std::int64_t i = block & in_stripe; bytes > 0;) {
+    // Exclusive or with the place maps aligned groups of blocks to aligned groups of channels.
+    const std::int64_t index = i ^ place.channel;
+    const std::int64_t alike = lockstep(index, i, within == 0 ? bytes / block_bytes : 0);
+    PseudoChannel& channel = channels[static_cast<std::size_t>(index & ~(alike - 1))];
     channel.advance(now);
-    const std::int64_t size = std::min(bytes, block_bytes - within);
+    std::int64_t size = std::min(bytes, block_bytes - within);
     if (size == block_bytes) {
       done = std::max(done, issue(channel, now, run, write));
+      size *= alike;
     } else {
       const Columns columns{within >> map.burst_bits(),
                             ((within + size - 1) >> map.burst_bits()) + 1};
@@ -113,6 +147,7 @@ std::int64_t HbmStack::Impl::stripe(std::int64_t now, std::int64_t address, std:
     }
     bytes -= size;
     within = 0;
+    i += alike;
   }
   return done;
 }
@@ -141,8 +176,7 @@ HbmStack::HbmStack(const config::HbmSpec& spec, std::int64_t stacks)
 HbmStack::~HbmStack() = default;
 
 void HbmStack::reset() {
-  for (PseudoChannel& channel : impl_->channels) channel.reset();
-  impl_->last_now = impl_->read_bytes = impl_->write_bytes = 0;
+  impl_->reset();
 }
 
 base::Time HbmStack::access(base::Time now, std::int64_t address, std::int64_t bytes, bool write) {
@@ -175,7 +209,11 @@ std::int64_t HbmStack::write_bytes() const {
 
 std::int64_t HbmStack::activates() const {
   std::int64_t sum = 0;
-  for (const PseudoChannel& channel : impl_->channels) sum += channel.activates();
+  for (std::size_t i = 0; i < impl_->channels.size();) {
+    const std::int64_t alike = impl_->together[i];
+    sum += alike * impl_->channels[i].activates();
+    i += static_cast<std::size_t>(alike);
+  }
   return sum;
 }
 
