@@ -62,6 +62,9 @@ ShareModel::Handle ShareModel::add_kernel(base::Time now, const KernelProfile& p
   e.demand = scaled(e.data, claim.weights.stack, kUnitWeight);
   e.full = profile.duration;
   e.grant = e.demand;
+  e.average = base::average_rate(
+      base::Bytes(profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes),
+      std::max(profile.duration, base::Time(1)));
   const Int128 whole = std::max<std::int64_t>(profile.duration.count(), 1);
   const Int128 left = profile.duration.count() - hidden.count();
   TRN3SIM_CHECK(left >= 0, "more work hidden than there is");
@@ -100,7 +103,7 @@ ShareModel::Handle ShareModel::add_flow(base::Time now, base::Rate demand, const
   e = Entry{};
   e.used = true;
   e.claim = claim;
-  e.data = demand;
+  e.data = e.average = demand;
   e.demand = e.grant = scaled(demand, claim.weights.stack, kUnitWeight);
   total_demand_ += e.demand.count();
   reallocate();
@@ -224,15 +227,29 @@ void ShareModel::divide() {
   Division d;
   for (std::size_t i = 0; i < entries_.size(); ++i)
     if (entries_[i].used) d.add(entries_[i], entries_[i].claim.weights.stack, wishes[i]);
-  if (Division::total(d.first) + Division::total(d.deferred) > capacity_.count())
-    d.divide(capacity_);
+  const base::Rate capacity = mixed_capacity();
+  if (Division::total(d.first) + Division::total(d.deferred) > capacity.count())
+    d.divide(capacity);
   for (const std::vector<Division::Part>* parts : {&d.first, &d.deferred})
     for (const Division::Part& p : *parts)
       grant(entries_[static_cast<std::size_t>(p.entry - entries_.data())], p.grant);
 }
 
+base::Rate ShareModel::mixed_capacity() const {
+  Int128 bytes = 0, writes = 0, apart = 0;
+  for (const Entry& e : entries_) {
+    if (!e.used) continue;
+    bytes += e.average.count();
+    writes += Int128(e.average.count()) * e.claim.weights.writes;
+    apart += Int128(e.average.count()) * mix_.at(e.claim.weights.writes);
+  }
+  if (bytes == 0) return capacity_;
+  const std::int64_t together = mix_.at(static_cast<std::int64_t>(writes / bytes));
+  return scaled(capacity_, std::min(static_cast<std::int64_t>(apart / bytes), together), together);
+}
+
 bool ShareModel::fits() const {
-  if (total_demand_ > capacity_.count()) return false;
+  if (total_demand_ > mixed_capacity().count()) return false;
   return engines_.count() == 0 || total_demand_ <= engines_.count();
 }
 

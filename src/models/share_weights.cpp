@@ -67,40 +67,46 @@ base::Rate mixed_rate(const config::ChipSpec& chip, std::int64_t cores, std::int
   return base::average_rate(base::Bytes(kTotal), last);
 }
 
+MixWeights::MixWeights(const config::ChipSpec& chip, base::Rate capacity) {
+  for (std::int64_t i = 0; i <= kSteps; ++i) {
+    const base::Rate rate = mixed_rate(chip, chip.cores_per_stack(), i, kSteps);
+    weights_[static_cast<std::size_t>(i)] =
+        std::max<std::int64_t>(kUnitWeight, kUnitWeight * capacity.count() / rate.count());
+  }
+}
+
+std::int64_t MixWeights::at(std::int64_t writes) const {
+  const std::int64_t step = std::min(writes * kSteps / kUnitWeight, kSteps - 1);
+  const std::int64_t low = weights_[static_cast<std::size_t>(step)];
+  const std::int64_t high = weights_[static_cast<std::size_t>(step) + 1];
+  return low + (high - low) * (writes * kSteps - step * kUnitWeight) / kUnitWeight;
+}
+
 ShareWeights::ShareWeights(const config::ChipSpec& chip, base::Rate capacity)
     : capacity_(capacity),
       engines_(chip.dma.plateau_rate.count() * chip.dma.engines),
-      chip_(&chip) {
-  for (std::size_t i = 0; i <= kSteps; ++i) {
-    const base::Rate rate = mixed_rate(chip, chip.cores_per_stack(), static_cast<std::int64_t>(i), kSteps);
-    hbm_[i] = std::max<std::int64_t>(kUnitWeight, kUnitWeight * capacity.count() / rate.count());
-  }
-}
+      chip_(&chip),
+      mix_(chip, capacity) {}
 
 ByteWeights ShareWeights::of(const KernelProfile& profile, base::Rate engines) const {
   const std::int64_t bytes = profile.counts.hbm_read_bytes + profile.counts.hbm_write_bytes;
   if (bytes == 0) return {};
   const Int128 full = base::ceil_div(Int128(bytes) * base::kFemtosPerSecond, engines.count());
   const auto dma = static_cast<std::int64_t>(Int128(kUnitWeight) * profile.dma_busy.count() / full);
-  const std::int64_t hbm = of_stack(profile.counts.hbm_write_bytes, bytes);
-  if (profile.copies < 2) return {std::max({kUnitWeight, dma, hbm}), std::max(kUnitWeight, dma)};
-  const ByteWeights first{std::max(kUnitWeight, hbm), std::max(kUnitWeight, dma)};
-  return {measured(profile, first, engines), first.engines};
+  const auto writes =
+      static_cast<std::int64_t>(Int128(kUnitWeight) * profile.counts.hbm_write_bytes / bytes);
+  const std::int64_t hbm = mix_.at(writes);
+  if (profile.copies < 2)
+    return {std::max({kUnitWeight, dma, hbm}), std::max(kUnitWeight, dma), writes};
+  const ByteWeights first{std::max(kUnitWeight, hbm), std::max(kUnitWeight, dma), writes};
+  return {measured(profile, first, engines), first.engines, writes};
 }
 
 ByteWeights ShareWeights::of_flow(std::int64_t touches) const {
   const std::int64_t engines =
       kUnitWeight * engines_.count() / mixed_rate(*chip_, 1, 1, touches).count();
-  return {of_stack(1, touches), std::max(kUnitWeight, engines)};
-}
-
-std::int64_t ShareWeights::of_stack(std::int64_t writes, std::int64_t whole) const {
-  // Share of writes in 1/1024 of a step, then between the two steps around it.
-  const auto share =
-      static_cast<std::int64_t>(Int128(writes) * static_cast<std::int64_t>(kSteps) * 1024 / whole);
-  const std::size_t step = std::min(static_cast<std::size_t>(share / 1024), kSteps - 1);
-  const std::int64_t part = share - static_cast<std::int64_t>(step) * 1024;
-  return hbm_[step] + (hbm_[step + 1] - hbm_[step]) * part / 1024;
+  const std::int64_t writes = kUnitWeight / touches;
+  return {mix_.at(writes), std::max(kUnitWeight, engines), writes};
 }
 
 // The weight on the stack nearest to `first` with which copies take what the bench measured.

@@ -243,6 +243,8 @@ void Machine::prepare_weights() {
   const models::ShareWeights weights(chip, stack_capacity_);
   for (std::size_t touches = 1; touches < state_.network.flow_weights.size(); ++touches)
     state_.network.flow_weights[touches] = weights.of_flow(static_cast<std::int64_t>(touches));
+  for (auto& share : shares_)
+    if (share) share->use_mix(weights.mix());
   state_.weights.clear();
   state_.loads.clear();
   for (std::size_t i = 0; i < state_.profiles.size(); ++i) {

@@ -40,6 +40,10 @@ class ShareModel {
   explicit ShareModel(base::Rate capacity, base::Rate engines = base::Rate(0))
       : capacity_(capacity), engines_(engines) {}
 
+  // What the reads and writes of all that is on the stack cost together; without it each costs what
+  // it would alone.
+  void use_mix(const MixWeights& mix) { mix_ = mix; }
+
   // A kernel starts now; `hidden` of its uncontended duration is already done (prefetched).
   Handle add_kernel(base::Time now, const KernelProfile& profile, base::Time hidden,
                     const Claim& claim = {});
@@ -72,6 +76,7 @@ class ShareModel {
     const KernelProfile* profile = nullptr;  // nullptr: flow
     Claim claim;
     base::Rate data;           // demand, unweighted
+    base::Rate average;        // of data, with nothing else on the stack
     base::Rate demand, grant;  // of the stack: data times the weight
     base::Time full;           // duration of the whole kernel at the current grant
     std::int64_t work = 0;     // remaining, in units of 2^-50 of the kernel
@@ -84,12 +89,16 @@ class ShareModel {
   void settle(base::Time now);
   void reallocate();
   [[nodiscard]] bool fits() const;
+  // The capacity for what is on the stack now: its reads and writes together may cost more than
+  // each entry's weight says.
+  [[nodiscard]] base::Rate mixed_capacity() const;
   void divide();
   void divide_engines(std::vector<base::Rate>& wishes) const;
   void grant(Entry& entry, base::Rate rate);
   [[nodiscard]] base::Time end_of(const Entry& entry) const;
 
   base::Rate capacity_, engines_;
+  MixWeights mix_;
   std::vector<Entry> entries_;
   std::vector<Handle> free_;
   base::Time settled_;

@@ -23,6 +23,21 @@ inline constexpr std::int64_t kUnitWeight = 1024;
 // cores.
 struct ByteWeights {
   std::int64_t stack = kUnitWeight, engines = kUnitWeight;
+  std::int64_t writes = 0;  // share of the bytes that are written, in 1/kUnitWeight
+};
+
+// What a byte of long reads and writes costs a stack by the share of writes, in 1/kUnitWeight of its
+// nominal `capacity`.
+class MixWeights {
+ public:
+  MixWeights() { weights_.fill(kUnitWeight); }
+  MixWeights(const config::ChipSpec& chip, base::Rate capacity);
+  // Share of writes in 1/kUnitWeight, 0 to kUnitWeight.
+  [[nodiscard]] std::int64_t at(std::int64_t writes) const;
+
+ private:
+  static constexpr std::int64_t kSteps = 4;
+  std::array<std::int64_t, kSteps + 1> weights_{};
 };
 
 // Rate at which the DMA engines of `cores` of a stack move long reads and writes side by side, of
@@ -40,17 +55,16 @@ class ShareWeights {
 
   // Of a flow that writes one byte for every `touches` that it moves.
   [[nodiscard]] ByteWeights of_flow(std::int64_t touches) const;
+  [[nodiscard]] const MixWeights& mix() const { return mix_; }
 
  private:
-  [[nodiscard]] std::int64_t of_stack(std::int64_t writes, std::int64_t whole) const;
   [[nodiscard]] std::int64_t measured(const KernelProfile& profile, ByteWeights first,
                                       base::Rate engines) const;
 
-  static constexpr std::size_t kSteps = 4;
   base::Rate capacity_;
   base::Rate engines_;  // of one core, full packets
   const config::ChipSpec* chip_;
-  std::array<std::int64_t, kSteps + 1> hbm_{};  // weight by share of writes in quarters
+  MixWeights mix_;
 };
 
 }  // namespace trn3sim::models

@@ -27,6 +27,7 @@ class HbmShare : public sc_core::sc_module {
   HbmShare(const sc_core::sc_module_name& name, base::Rate capacity, base::Rate engines,
            const Context& context);
 
+  void use_mix(const models::MixWeights& mix) { model_.use_mix(mix); }
   models::ShareModel::Handle start_kernel(const models::KernelProfile& profile, base::Time hidden,
                                           const models::Claim& claim, KernelEnd& end);
   models::ShareModel::Handle start_deferred(const models::KernelProfile& profile,

@@ -51,6 +51,25 @@ TEST_F(ShareWeightsTest, WritesBetweenReadsCostTurnarounds) {
               expected * kUnitWeight, 2);
 }
 
+TEST_F(ShareWeightsTest, ReadsBesideWritesCostWhatTheirMixCosts) {
+  const auto rate_of_each = [&](std::int64_t writes_of_first, std::int64_t writes_of_second) {
+    ShareModel share(capacity);
+    share.use_mix(weights.mix());
+    const auto claim = [&](std::int64_t writes) {
+      return Claim{0, {weights.mix().at(writes), kUnitWeight, writes}};
+    };
+    const auto first = share.add_flow(Time(0), capacity, claim(writes_of_first));
+    share.add_flow(Time(0), capacity, claim(writes_of_second));
+    return static_cast<double>(share.granted(first).count());
+  };
+  // Half of the bytes are written, whoever writes them.
+  const double mixed = rate_of_each(kUnitWeight / 2, kUnitWeight / 2);
+  EXPECT_NEAR(2 * mixed, static_cast<double>(mixed_rate(chip, chip.cores_per_stack(), 1, 2).count()),
+              0.002 * mixed);
+  EXPECT_NEAR(rate_of_each(0, kUnitWeight), mixed, 0.002 * mixed);
+  EXPECT_GT(rate_of_each(0, 0), 1.05 * mixed);
+}
+
 TEST_F(ShareWeightsTest, AKernelGetsLessDataOutOfItsGrantByItsWeight) {
   // Alone 100 ns at rate 10, 200 ns at rate 5. A flow takes 5 of 15. At weight 1 the kernel has
   // the 10 it needs; at weight 2 its 10 carry 5 of data.
