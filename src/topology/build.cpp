@@ -96,14 +96,16 @@ void add_ring(Graph& graph, const Wire& wire, const std::vector<NodeId>& hubs) {
 // The last dimension varies fastest with the chip number.
 void add_torus(Graph& graph, const config::FabricSpec& fabric, const std::vector<NodeId>& hubs) {
   std::size_t stride = hubs.size();
-  for (const std::int64_t dim : fabric.dims) {
-    const auto length = static_cast<std::size_t>(dim);
+  for (std::size_t d = 0; d < fabric.dims.size(); ++d) {
+    const bool outer = d == 0 && fabric.outer_link.bandwidth.count() > 0;
+    const Wire wire = fabric_wire(outer ? fabric.outer_link : fabric.link);
+    const auto length = static_cast<std::size_t>(fabric.dims[d]);
     stride /= length;
     for (std::size_t first = 0; first < hubs.size(); ++first) {
       if (first / stride % length != 0) continue;
       std::vector<NodeId> ring;
       for (std::size_t k = 0; k < length; ++k) ring.push_back(hubs[first + k * stride]);
-      add_ring(graph, fabric_wire(fabric.link), ring);
+      add_ring(graph, wire, ring);
     }
   }
 }

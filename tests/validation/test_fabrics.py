@@ -121,5 +121,27 @@ class FabricsTest(unittest.TestCase):
         self.assertLess(mesh[label][1], 1.1 * ring[label][1])
 
 
+class InstancesTest(unittest.TestCase):
+    """Two layers of Llama-2 7B on the systems of the generations before."""
+
+    def test_steps_on_a_torus(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for config, chips, plan, ring in [
+                    # Ranks of a chip, and what two directed rings over all chips carry per rank of a group.
+                    ("trn1_32xl.json", 16, {"tp": 2, "rank-unit": "core"}, 48e9),
+                    ("trn2_48xl.json", 16, {"tp": 4, "rank-unit": "logical_core"}, 128e9),
+                    ("trn2_ultraserver64.json", 64, {"tp": 4, "rank-unit": "logical_core"}, 64e9)]:
+                trace = runner.generate(folder, "t.trace", layers=2, dp=chips, seq=2048, gbs=chips, **plan)
+                _, r = runner.results(config, trace)
+                self.assertTrue(all(c["passed"] for c in r["checks"]), r["checks"])
+                self.assertEqual(r["bytes_sent"], r["bytes_received"])
+                rates = [c["bus_bytes_per_s"] for c in r["collectives"] if " dp " in c["label"]]
+                self.assertTrue(rates, config)
+                # All data-parallel groups are on the links at once: more than one link's rate for each
+                # needs several rings, more than all links of a chip no schedule reaches.
+                self.assertLess(max(rates), 4 * ring)
+                self.assertGreater(max(rates), 0.5 * ring)
+
+
 if __name__ == "__main__":
     unittest.main()

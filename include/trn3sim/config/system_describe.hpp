@@ -110,6 +110,8 @@ void describe(V& v, FabricSpec& s) {
              "chips along each dimension; the last one varies fastest with the chip number");
     if constexpr (V::kReads) s.chips_per_server = torus_chips(s.dims);
     v.section("link", s.link, "chip to its neighbour");
+    v.optional_section("outer_link", s.outer_link, s.outer_link.bandwidth.count() > 0,
+                       "chip to its neighbour along the first dimension; as link if left out");
   } else if (s.type == "switch") {
     v.count("chips", s.chips_per_server, 2, kChipsMax, "chips");
     v.section("link", s.link, "chip to the switch");

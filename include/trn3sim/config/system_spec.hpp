@@ -54,6 +54,7 @@ struct FabricSpec {
   Time switch_latency;   // through one switch plane or the switch of "switch"
   LinkSpec cross_rack;   // direct, rack to rack
   std::vector<std::int64_t> dims;      // "torus"
+  LinkSpec outer_link;                 // rings of its first dimension, 0 GB/s: as the others
   LinkSpec link;                       // every link of "ring", "torus", "switch", "fully_connected"
   std::vector<SwitchSpec> switches;    // "graph"
   std::vector<GraphLinkSpec> links;    // "graph"

@@ -85,6 +85,41 @@ TEST(Fabric, TorusIsARingInEachDimension) {
   EXPECT_EQ(diameter(cube), 3U);
 }
 
+TEST(Fabric, ATorusMayHaveOtherLinksAlongItsFirstDimension) {
+  const Graph torus = fabric(fmt::format(
+      R"({{"type": "torus", "dims": [4, 3], {}, "outer_link": {{"bandwidth": "40 GB/s", "latency": "1 us"}}}})",
+      kLink));
+  std::size_t outer = 0;
+  for (const Link& link : torus.links())
+    outer += link.kind == LinkKind::NeuronLink && link.bandwidth.count() == 40'000'000'000 ? 1 : 0;
+  EXPECT_EQ(outer, 3U * 4 * 2);  // three rings of four links of two directions
+  EXPECT_EQ(fabric_links(torus), 48U);
+  const auto rate = [&](std::int64_t a, std::int64_t b) {
+    return torus.bottleneck(torus.route(torus.stack(a, 0), torus.stack(b, 0))).count();
+  };
+  EXPECT_EQ(rate(0, 3), 40'000'000'000);  // (0, 0) to (1, 0)
+  EXPECT_EQ(rate(0, 1), 100'000'000'000);
+}
+
+// What leaves a chip in one direction is half of the maker's figure for both.
+TEST(Fabric, TrainiumInstances) {
+  struct Expected {
+    const char* file;
+    std::int64_t chips, of_a_chip;
+  };
+  for (const Expected& e : {Expected{"trn1_32xl.json", 16, 192}, Expected{"trn2_48xl.json", 16, 512},
+                            Expected{"trn2_ultraserver64.json", 64, 640}}) {
+    const config::SystemSpec system = config::load_run(e.file, {}).system;
+    const Graph graph = build(system);
+    EXPECT_EQ(graph.chips(), e.chips) << e.file;
+    std::int64_t all = 0;
+    for (const Link& link : graph.links())
+      if (link.kind == LinkKind::NeuronLink) all += link.bandwidth.count();
+    EXPECT_EQ(all, e.chips * e.of_a_chip * 1'000'000'000) << e.file;
+    EXPECT_EQ(diameter(graph), e.chips == 16 ? 4U : 6U) << e.file;
+  }
+}
+
 TEST(Fabric, SwitchAndFullyConnected) {
   const config::SystemSpec system = system_with(
       fmt::format(R"({{"type": "switch", "chips": 6, "switch_latency": "200 ns", {}}})", kLink));
