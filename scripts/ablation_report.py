@@ -16,22 +16,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
 from report_page import ROOT, Run, table  # noqa: E402
 
 MAIN = ("ultraserver64.json", "llama7b.trace")
+TRN1, TRN2 = "trn1_chip.json", "trn2_chip.json"
 LADDER = ["flash_attention", "fusion", "memory_reuse", "fast_exponential", "prefetch", "merge_gathers",
           "overlap_collectives"]
 OFF = ["flash_attention", "fusion", "memory_reuse", "fast_exponential", "double_accumulators", "streaming_loads",
        "prefetch"]
-
-# A Trainium2 core: what its documents say instead of Trainium3's.
-TRAINIUM2 = ["chip.vector.clock=0.96GHz", "chip.vector.exponential_speedup=0", "chip.tensor.background_transpose=false",
-             "chip.scalar.max_speedup_16bit=1", "chip.hbm.bandwidth=2.9184TB/s", "chip.dma.bus_rate=27.2GB/s",
-             "chip.dma.plateau_rate=23GB/s", "chip.sbuf.usable_per_partition=212984B"]
-
-# A Trainium1 core alone on its stack.
-TRAINIUM1 = ["chip.tensor.clock=2.8GHz", "chip.vector.clock=1.12GHz", "chip.scalar.clock=1.4GHz",
-             "chip.gpsimd.clock=1.4GHz", "chip.vector.exponential_speedup=0", "chip.vector.max_speedup_16bit=1",
-             "chip.scalar.max_speedup_16bit=1", "chip.tensor.background_transpose=false",
-             "chip.hbm.bandwidth=1.6384TB/s", "chip.dma.bus_rate=27.2GB/s", "chip.dma.plateau_rate=17GB/s",
-             "chip.sbuf.usable_per_partition=180224B"]
 
 TEXT = """# Compiler levels, switch by switch
 
@@ -91,10 +80,7 @@ Forward and backward kernel alone, one core, one head of 128, causal. Op by op: 
 {flash}
 ## Kernels against measurements
 
-AWS Labs' notes on nki-autotune measured kernels on one Trainium2 core. Here: `chip1.json` with the documented rates of
-Trainium2:
-
-{trainium2}
+AWS Labs' notes on nki-autotune measured kernels on one Trainium2 core. Here: `trn2_chip.json`.
 
 {kernels}
 The ladder's first step, loads inside the contraction loop with one buffer (16 %), is a loop order that the mapping never
@@ -103,9 +89,7 @@ measured without saying whether masked tiles are skipped: skipped, the model is 
 measured at 16384, else {full:.1f} times.
 
 Times of kernels that were published with their bytes: AWS' worked profile analyses (Trainium2) and NKIBench (Trainium1, fp32,
-the faster of two versions), here with the documented rates of Trainium1:
-
-{trainium1}
+the faster of two versions), here on `trn2_chip.json` and `trn1_chip.json`:
 
 {times}
 ## What merging all-gathers gains
@@ -145,9 +129,9 @@ class Jobs:
     def main(self, *switches):
         return Run(*MAIN, *[f"compile.{s}" for s in switches], cache=self.cache)
 
-    def kernels(self, ops, *sets):
+    def kernels(self, ops, *sets, config="chip1.json"):
         """Times alone of the kernels of `ops` on one core, seconds, by op."""
-        return [self.alone(op, *sets).results["kernels"][0]["alone_fs"] * 1e-15 for op in ops]
+        return [self.alone(config, op, *sets).results["kernels"][0]["alone_fs"] * 1e-15 for op in ops]
 
     def gathers(self, size, *sets):
         """Time of 24 neighbouring all-gathers of tensors of `size` bytes over 64 logical cores, seconds."""
@@ -157,14 +141,14 @@ class Jobs:
                 "deps": ["^"]} for i in range(24)]
         return step(self.run("instance16.json", [head, *ops], *sets))
 
-    def step(self, op, *sets):
+    def step(self, config, op):
         """Time of one op on one core, which may run in pieces, seconds."""
-        return self.alone(op, *sets).results["step_fs"] * 1e-15
+        return self.alone(config, op).results["step_fs"] * 1e-15
 
-    def alone(self, op, *sets):
+    def alone(self, config, op, *sets):
         head = {"trace": "trn3sim", "v": 1, "name": "kernels", "rank_unit": "core", "mesh": [["dp", 1]],
                 "defaults": {"dtype": "bf16"}}
-        return self.run("chip1.json", [head, {"id": "k", "deps": ["^"], **op}], *sets)
+        return self.run(config, [head, {"id": "k", "deps": ["^"], **op}], *sets)
 
     def run(self, config, lines, *sets):
         with tempfile.TemporaryDirectory() as folder:
@@ -237,14 +221,14 @@ def measured_rows(jobs):
             ("the same, loads ahead of all work", "83.7 %", ["compile.streaming_loads=false"]),
             ("the same, single accumulators too", "59 %",
              ["compile.streaming_loads=false", "compile.double_accumulators=false"])]:
-        time, = jobs.kernels([square], *TRAINIUM2, *sets)
+        time, = jobs.kernels([square], *sets, config=TRN2)
         yield title, measured, f"{100 * ideal / time:.1f} %"
-    time, = jobs.kernels([{**square, "b": "weight"}], *TRAINIUM2)
+    time, = jobs.kernels([{**square, "b": "weight"}], config=TRN2)
     yield "the same, left operand to be transposed", "84 %", f"{100 * ideal / time:.1f} %"
     for sequence, measured in ((2048, "30 %"), (16384, "46 %")):
         flop = 4 * sequence * sequence * 128
         for causal in (True, False):
-            time, = jobs.kernels([attention(sequence, causal)], *TRAINIUM2)
+            time, = jobs.kernels([attention(sequence, causal)], config=TRN2)
             yield (f"attention {sequence}, {'masked tiles skipped' if causal else 'all tiles'}", measured,
                    f"{100 * flop / (2 * 128 * 128 * 2.4e9) / time:.1f} %")
 
@@ -253,10 +237,10 @@ def time_rows(jobs):
     square = {"op": "gemm", "m": 4096, "n": 4096, "k": 4096, "a": "act", "b": "act"}
     silu = {"op": "vec", "fn": "gelu", "elems": 4096 * 7168, "dtype": "fp32"}  # one activation, like silu
     adamw = {"op": "vec", "fn": "adamw", "elems": 10944 * 2048, "rd": 358612992, "wr": 89653248, "dtype": "fp32"}
-    for title, measured, op, sets in [("matmul 4096 cubed, bf16, rows of 2 KiB, Trainium2", 1801, square, TRAINIUM2),
-                                      ("silu 4096 x 7168, Trainium1", 798, silu, TRAINIUM1),
-                                      ("adamw 10944 x 2048, Trainium1", 1888, adamw, TRAINIUM1)]:
-        time = jobs.step(op, *sets)
+    for title, measured, op, config in [("matmul 4096 cubed, bf16, rows of 2 KiB, Trainium2", 1801, square, TRN2),
+                                      ("silu 4096 x 7168, Trainium1", 798, silu, TRN1),
+                                      ("adamw 10944 x 2048, Trainium1", 1888, adamw, TRN1)]:
+        time = jobs.step(config, op)
         yield title, f"{measured} us", f"{time * 1e6:.0f} us", f"{100 * (time * 1e6 / measured - 1):+.1f} %"
 
 
@@ -293,8 +277,6 @@ def main():
             flash=table(("sequence", "op by op", "fused", "flash", "gain on op by op", "gain on fused"), flash_rows(jobs)),
             share=100 * forward["total_fs"] / (slow.results["ranks"] * slow.results["step_fs"]),
             step=100 * (step(slow) / step(tuned) - 1),
-            trainium2="\n".join(f"    --set {s}" for s in TRAINIUM2),
-            trainium1="\n".join(f"    --set {s}" for s in TRAINIUM1),
             times=table(("kernel", "measured", "simulated", "difference"), time_rows(jobs)),
             kernels=table(("kernel", "measured", "simulated"), kernels),
             causal=float(kernels[-2][2].split()[0]) / 46, full=float(kernels[-1][2].split()[0]) / 46,

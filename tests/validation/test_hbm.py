@@ -1,30 +1,14 @@
 # SPDX-FileCopyrightText: The trn3sim authors
 # SPDX-License-Identifier: Apache-2.0
 """The HBM stack alone against Ramulator 2.1, and the run model against the burst model."""
-import json
-import pathlib
 import unittest
 
 import runner
-
-REFERENCE = json.loads((pathlib.Path(__file__).parent / "data" / "hbm_reference.json").read_text())
-CHIP = ["--set", "chip.hbm.derate=1", "--format", "json"]
-BURSTS = "100000"
-
-
-def drive(row, mode, *more):
-    arguments = ["hbm", "--config", "chip1.json", "--mode", mode, "--bursts", BURSTS, *CHIP, *more]
-    for option in ("refresh", "pattern", "block", "mapping", "reads", "turn"):
-        if option in row:
-            arguments += ["--" + option, str(row[option])]
-    if row.get("pattern") == "stream":
-        arguments += ["--streams", str(row["streams"])]
-    arguments += ["--queue-depth", str(row.get("queue_depth", 128))]
-    return json.loads(runner.run(*arguments).stdout)
+from published import HBM, HBM_MIX, hbm, one_stream
 
 
 def errors(rows, mode, key="bandwidth_fraction"):
-    return [drive(row, mode)[key] / row[key] - 1 for row in rows]
+    return [hbm(row, mode)[key] / row[key] - 1 for row in rows]
 
 
 def mean(values):
@@ -36,9 +20,8 @@ def worst(values):
     return max(abs(v) for v in values)
 
 
-def rows(depth, one_stream):
-    return [r for r in REFERENCE["reads"] if r["queue_depth"] == depth
-            and (r["pattern"] == "stream" and r["streams"] == 1) == one_stream]
+def rows(depth, alone):
+    return [r for r in HBM["reads"] if r["queue_depth"] == depth and one_stream(r) == alone]
 
 
 class HbmReferenceTest(unittest.TestCase):
@@ -48,7 +31,7 @@ class HbmReferenceTest(unittest.TestCase):
     def test_deep_queue_random_and_several_streams(self):
         by_refresh = {}
         for row in rows(128, False):
-            error = drive(row, "exact")["bandwidth_fraction"] / row["bandwidth_fraction"] - 1
+            error = hbm(row, "exact")["bandwidth_fraction"] / row["bandwidth_fraction"] - 1
             by_refresh.setdefault(row["refresh"], []).append(error)
         self.assertEqual(sorted(by_refresh), ["all_bank", "none", "per_bank"])
         for refresh, found in by_refresh.items():
@@ -65,15 +48,14 @@ class HbmReferenceTest(unittest.TestCase):
         self.assertLessEqual(worst(found), 0.09)
 
     def test_reads_and_writes(self):
-        for row in REFERENCE["mix"]:
-            row = dict(row, refresh="none", mapping="PGccKcccS", pattern="stream", streams=1)
-            error = drive(row, "exact")["bandwidth_fraction"] / row["bandwidth_fraction"] - 1
+        for row in HBM_MIX:
+            error = hbm(row, "exact")["bandwidth_fraction"] / row["bandwidth_fraction"] - 1
             self.assertLessEqual(abs(error), 0.04, row)
-            error = drive(row, "runs")["bandwidth_fraction"] / row["bandwidth_fraction"] - 1
+            error = hbm(row, "runs")["bandwidth_fraction"] / row["bandwidth_fraction"] - 1
             self.assertLessEqual(abs(error), 0.05, row)
 
     def test_runs_follow_bursts(self):
-        found = [drive(r, "runs")["bandwidth_fraction"] / drive(r, "exact")["bandwidth_fraction"] - 1
+        found = [hbm(r, "runs")["bandwidth_fraction"] / hbm(r, "exact")["bandwidth_fraction"] - 1
                  for r in rows(128, True) + rows(128, False)]
         self.assertLessEqual(mean(found), 0.02)
         self.assertLessEqual(worst(found), 0.06)
@@ -85,8 +67,8 @@ class HbmCommandTest(unittest.TestCase):
 
     def test_same_bytes_twice(self):
         row = {"pattern": "random", "block": 256}
-        self.assertEqual(drive(row, "exact"), drive(row, "exact"))
-        self.assertNotEqual(drive(row, "exact", "--seed", "2"), drive(row, "exact"))
+        self.assertEqual(hbm(row, "exact"), hbm(row, "exact"))
+        self.assertNotEqual(hbm(row, "exact", "--seed", "2"), hbm(row, "exact"))
 
     def test_mistakes_name_what_to_give(self):
         self.assertIn("4 column bits 'c'", self.refused("--mapping", "PGccKccS"))
@@ -102,8 +84,8 @@ class HbmCommandTest(unittest.TestCase):
         self.assertIn("GB/s", alone.stdout)
 
     def test_all_channels_work(self):
-        one = drive({"pattern": "stream", "streams": 1}, "exact")
-        all_16 = drive({"pattern": "stream", "streams": 1}, "exact", "--channels", "16")
+        one = hbm({"pattern": "stream", "streams": 1}, "exact")
+        all_16 = hbm({"pattern": "stream", "streams": 1}, "exact", "--channels", "16")
         self.assertGreater(all_16["gb_per_s"], 12 * one["gb_per_s"])
 
 

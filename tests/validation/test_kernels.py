@@ -6,36 +6,24 @@
 `off_target` names the quantities that are known to be further off, with what the model gave; one that is met again must
 leave the list.
 """
-import json
-import pathlib
 import unittest
 
-from runner import run
-
-DATA = pathlib.Path(__file__).resolve().parent / "data"
-ROWS = json.loads((DATA / "kernels.json").read_text())
-
+import published
+from published import DATA, DMA, KERNELS
 
 MODELLED = {}  # by id; a run takes a second
 
 
 def modelled(row):
     if row["id"] not in MODELLED:
-        MODELLED[row["id"]] = run_row(row)
+        MODELLED[row["id"]] = published.kernel(row)
     return MODELLED[row["id"]]
-
-
-def run_row(row):
-    mapping = ["--mapping", DATA / "mappings" / row["mapping"]] if row["mapping"] else []
-    values = json.loads(run("kernel", *row["arguments"], *mapping, "--format", "json").stdout)
-    values["hbm_bytes"] = values["hbm_read_bytes"] + values["hbm_write_bytes"]
-    return values
 
 
 class KernelsTest(unittest.TestCase):
     def test_published_kernels(self):
-        self.assertGreater(len(ROWS), 10)
-        for row in ROWS:
+        self.assertGreater(len(KERNELS), 10)
+        for row in KERNELS:
             values = modelled(row)
             for name, measured in row["measured"].items():
                 error = values[name] / measured - 1
@@ -47,40 +35,29 @@ class KernelsTest(unittest.TestCase):
 
     def test_dma_efficiency_by_row_size(self):
         """The same overheads give the curve of single copies and the rate of copies on several rings."""
-        data = json.loads((DATA / "dma_curve.json").read_text())
-
-        def copy(*arguments):
-            out = run("kernel", "copy", "--config", data["config"], *map(str, arguments), "--format", "json")
-            return json.loads(out.stdout)
-
-        for point in data["curve"]:
-            count = 256
-            values = copy("--bytes", point["bytes"], "--count", count)
-            rate = 128 * point["bytes"] * count / values["time_us"] / 1e3
+        for point in DMA["curve"]:
             with self.subTest(f"{point['bytes']} B"):
-                self.assertAlmostEqual(100 * rate / data["plateau_gbps"], point["percent"], delta=3)
-        for point in data["copies"]:
-            values = copy("--bytes", point["bytes"], "--count", 16, "--queues", 4, "--direction", "both")
-            rate = 2 * 128 * point["bytes"] * 16 / values["dma_active_us"] / 1e3
+                self.assertAlmostEqual(published.curve_percent(point["bytes"]), point["percent"], delta=3)
+        for point in DMA["copies"]:
             with self.subTest(f"copies of {point['bytes']} B"):
-                self.assertLess(abs(rate / point["gbps_while_active"] - 1), 0.1)
-        one = data["one_engine"]
-        values = copy("--bytes", one["bytes"], "--partitions", one["partitions"])
+                self.assertLess(abs(published.copies_gbps(point["bytes"]) / point["gbps_while_active"] - 1), 0.1)
+        one = DMA["one_engine"]
+        values = published.copy("--bytes", one["bytes"], "--partitions", one["partitions"])
         self.assertLess(abs(values["dma_active_us"] * 1e3 / one["active_ns"] - 1), 0.1)
 
     def test_rows_are_complete(self):
         used = set()
-        for row in ROWS:
+        for row in KERNELS:
             self.assertTrue(row["citation"], row["id"])
             self.assertEqual(set(row["allowed"]), set(row["measured"]), row["id"])
             self.assertLessEqual(set(row["off_target"]), set(row["measured"]), row["id"])
             used.add(row["mapping"])
-        self.assertEqual(len({row["id"] for row in ROWS}), len(ROWS))
+        self.assertEqual(len({row["id"] for row in KERNELS}), len(KERNELS))
         self.assertEqual({path.name for path in (DATA / "mappings").iterdir()}, used - {None})
 
     def test_every_version_orders_as_measured(self):
         """What the sources are about: each version of a kernel is faster than the one before."""
-        time = {row["id"]: modelled(row)["time_us"] for row in ROWS if "time_us" in row["measured"]}
+        time = {row["id"]: modelled(row)["time_us"] for row in KERNELS if "time_us" in row["measured"]}
         for slow, fast in (("T2-MM4096-V0", "T2-MM4096-V1"), ("T2-MM4096-V1", "T2-MM4096-V2"),
                            ("T2-MM2048-PSUM1", "T2-MM2048-PSUM2"), ("T1-MM-BF16-o0", "T1-MM-BF16-o3")):
             self.assertGreater(time[slow], time[fast])
