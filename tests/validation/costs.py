@@ -90,7 +90,7 @@ def values(key=None):
             if case.get("queue_depth", 128) == 128 and number % 4 in (0, 3):
                 share = published.hbm(case, "exact", *sets("chip1.json"))["bandwidth_fraction"]
                 alone = published.one_stream(case) and "turn" not in case
-                what = f"{case['streams']} streams" if case["pattern"] == "stream" else f"random {case['block']} B"
+                what = f"streams {case['streams']}" if case["pattern"] == "stream" else f"random {case['block']} B"
                 mix = f" reads {case['reads']} turn {case['turn']}" if "turn" in case else ""
                 name = f"HBM {what}{mix} {case['mapping']} refresh {case['refresh']}"
                 yield name, share, case["bandwidth_fraction"], STREAMS if alone else OTHERS
