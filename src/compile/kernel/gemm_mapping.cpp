@@ -59,7 +59,10 @@ std::vector<GemmMapping> splits(const KernelSpec& spec) {
 }
 
 // Tries block sizes and rings for one division and orientation.
-void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& best) {
+// `stream_prepared`: operands that are transposed or converted pass through kStreamRing chunks, in
+// blocks of one sub-block, instead of staying as two whole panels.
+void search(GemmMapping map, const Costs& costs, bool stream_prepared,
+            std::optional<GemmMapping>& best) {
   const GemmShape shape = map.shapes.front();
   const auto [outer, inner] = extents_of(shape, map);
   const std::int64_t banks = costs.chip->psum.banks;
@@ -91,6 +94,7 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
         if (chunk > 1 && chunk / 2 >= k_tiles) continue;
         map.chunk_tiles = std::min(chunk, k_tiles);
         const std::int64_t chunks = ceil_divide(k_tiles, map.chunk_tiles);
+        if (stream_prepared && (!one_sub || chunks <= kStreamRing)) continue;
         const std::int64_t least =
             kLanes * map.chunk_tiles *
             std::min(costs.operand(map, true).hbm_bytes(map.outer_block * costs.pack),
@@ -98,11 +102,13 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
         if (least < (128 << 10) && chunk < 8 && map.chunk_tiles < k_tiles) continue;
         for (const bool resident : {true, false}) {
           map.outer_resident = resident;
+          if (stream_prepared && resident && inner > map.inner_block) continue;
           const bool outer_streams = one_sub && (!resident || inner <= map.inner_block);
           for (const int depth : {2, 1, 0}) {
             if ((depth == 0) == costs.spec->streaming_loads) continue;
             if (depth == 1 && costs.prepared()) continue;  // the next block is prepared meanwhile
             const auto ring = [&](bool streams) {
+              if (stream_prepared) return kStreamRing;
               if (costs.prepared()) return 2 * chunks;
               if (depth == 0) return streams ? std::int64_t{1} : chunks;
               if (streams)
@@ -138,17 +144,21 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
 GemmMapping map_gemm(const KernelSpec& spec, const config::ChipSpec& chip) {
   const Costs costs = costs_of(spec, chip);
   std::optional<GemmMapping> best;
-  for (GemmMapping map : splits(spec)) {
-    // The array decides the orientation; on a tie A is stationary and C is stored by rows.
-    map.stationary_a = tensor_cycles(map.shapes.front(), true, costs) <=
-                       tensor_cycles(map.shapes.front(), false, costs);
-    // Compressed weights are stationary.
-    if (costs.a.block > 1 || costs.b.block > 1) map.stationary_a = costs.a.block > 1;
-    for (const bool outer_stationary : {true, false}) {
-      map.outer_stationary = outer_stationary;
-      search(map, costs, best);
+  const auto search_all = [&](bool stream_prepared) {
+    for (GemmMapping map : splits(spec)) {
+      // The array decides the orientation; on a tie A is stationary and C is stored by rows.
+      map.stationary_a = tensor_cycles(map.shapes.front(), true, costs) <=
+                         tensor_cycles(map.shapes.front(), false, costs);
+      // Compressed weights are stationary.
+      if (costs.a.block > 1 || costs.b.block > 1) map.stationary_a = costs.a.block > 1;
+      for (const bool outer_stationary : {true, false}) {
+        map.outer_stationary = outer_stationary;
+        search(map, costs, stream_prepared, best);
+      }
     }
-  }
+  };
+  search_all(false);
+  if (!best && costs.prepared()) search_all(true);
   if (!best) {
     throw base::UserError(spec.label(), "no block sizes fit into " +
                                             std::to_string(chip.sbuf.usable_per_partition.count()) +

@@ -53,6 +53,11 @@ struct GemmShape {
   auto operator<=>(const GemmShape&) const = default;
 };
 
+// Operands that are prepared and streamed: buffers of each, and how many chunks the preparation is
+// ahead of the multiplies (a chunk is freed after the next one's preparation has begun).
+constexpr std::int64_t kStreamRing = 4;  // chunks
+constexpr std::int64_t kStreamAhead = 2;
+
 struct GemmMapping {
   GemmSplit split = GemmSplit::None;
   std::vector<GemmShape> shapes;                  // per core
