@@ -96,5 +96,9 @@ double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const config:
 // Least predicted time; ties: least traffic, then least SBUF, then the first in a fixed order.
 // Throws base::UserError if no mapping fits.
 GemmMapping map_gemm(const KernelSpec& spec, const config::ChipSpec& chip);
+// Up to `count` mappings that differ in more than buffers and chunks, map_gemm()'s first, then by
+// predicted time. Throws as map_gemm().
+std::vector<GemmMapping> gemm_candidates(const KernelSpec& spec, const config::ChipSpec& chip,
+                                         std::size_t count);
 
 }  // namespace trn3sim::compile
