@@ -48,7 +48,7 @@ inline constexpr const char* kKernelGemmHelp =
     --fuse FN           function of the epilogue on C, a name of trace files (gelu, add,
                         ...); repeatable, in order
     --mapping FILE      blocks, loops and buffers as the file says; docs/user_guide.md, "Mappings".
-                        Default: the fastest of those that the compiler knows
+                        Default: the fastest of the compiler's best three, each run
     --dump-mapping FILE the mapping that ran, as such a file; "-" is standard output
     --cores, --set, --format, --explain, --timeline: see trn3sim kernel --help
 

@@ -129,6 +129,13 @@ class Text {
     line("");
     line("mapping");
     line("  {}", r_.mapping);
+    if (!r_.tried.empty()) {
+      line("");
+      line("mappings tried");
+      for (const auto& t : r_.tried)
+        line("  {:>14.3f} us  {}{}", microseconds(t.time_fs), t.mapping,
+             t.chosen ? "  chosen" : "");
+    }
     line("");
     line("bounds");
     const auto bounds = bounds_of(r_);
@@ -186,6 +193,10 @@ std::string to_json(const KernelResults& r, bool explain) {
     for (const auto& [name, fs] : bounds_of(r)) j["bounds_us"][name] = microseconds(fs);
     j["binds"] = bounds_of(r).front().first;
     j["mapping_text"] = r.mapping;
+    for (const auto& t : r.tried)
+      j["mappings_tried"].push_back({{"mapping", t.mapping},
+                                     {"time_us", microseconds(t.time_fs)},
+                                     {"chosen", t.chosen}});
     if (!r.mapping_json.empty())
       j["mapping"] = nlohmann::ordered_json::parse(r.mapping_json);
   }

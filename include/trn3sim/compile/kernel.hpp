@@ -87,4 +87,10 @@ std::string describe_mapping(const KernelSpec& spec, const config::ChipSpec& chi
 // The mapping that compile_kernel() chooses for a Gemm.
 config::MappingSpec chosen_mapping(const KernelSpec& spec, const config::ChipSpec& chip);
 
+// Up to `count` mappings of a Gemm that the analytic search rates best, the chosen one first; they
+// differ in more than buffers and chunks. Each compiles on the chip.
+std::vector<config::MappingSpec> candidate_mappings(const KernelSpec& spec,
+                                                    const config::ChipSpec& chip,
+                                                    std::size_t count);
+
 }  // namespace trn3sim::compile

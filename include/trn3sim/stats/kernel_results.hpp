@@ -49,6 +49,13 @@ struct KernelResults {
   std::vector<KernelStall> stalls;  // by engine, longest first
   base::EnergyAccounts energy;      // of the kernel's share of the chip
   KernelBounds bounds;
+  // Mappings that were run to find the fastest, in order: structure and time in detail.
+  struct Tried {
+    std::string mapping;
+    std::int64_t time_fs = 0;
+    bool chosen = false;
+  };
+  std::vector<Tried> tried;
   std::string mapping;       // in words
   std::string mapping_json;  // as a file of --mapping; empty if the kind has none
 };

@@ -80,6 +80,21 @@ config::MappingSpec chosen_mapping(const KernelSpec& spec, const config::ChipSpe
   mapping.panels = panels_of(map_gemm(spec, chip));
   return mapping;
 }
+
+std::vector<config::MappingSpec> candidate_mappings(const KernelSpec& spec,
+                                                    const config::ChipSpec& chip,
+                                                    std::size_t count) {
+  std::vector<config::MappingSpec> out;
+  for (const GemmMapping& map : gemm_candidates(spec, chip, count)) {
+    config::MappingSpec mapping;
+    mapping.panels = panels_of(map);
+    // A file does not say in which units cores share a dimension.
+    if (panel_mapping(spec, chip, mapping).shapes == map.shapes || out.empty())
+      out.push_back(std::move(mapping));
+  }
+  return out;
+}
+
 std::string describe_gemm(const KernelSpec& spec, const config::ChipSpec& chip,
                           const config::MappingSpec* mapping) {
   if (mapping != nullptr && mapping->is_loops()) return describe_loops(spec, chip, *mapping);

@@ -3,7 +3,9 @@
 #include "compile/kernel/gemm_mapping.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
+#include <tuple>
 
 #include "trn3sim/base/error.hpp"
 
@@ -59,7 +61,10 @@ std::vector<GemmMapping> splits(const KernelSpec& spec) {
 }
 
 // Tries block sizes and rings for one division and orientation.
-void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& best) {
+// `stream_prepared`: operands that are transposed or converted pass through kStreamRing chunks, in
+// blocks of one sub-block, instead of staying as two whole panels.
+void search(GemmMapping map, const Costs& costs, bool stream_prepared,
+            const std::function<void(const GemmMapping&)>& found) {
   const GemmShape shape = map.shapes.front();
   const auto [outer, inner] = extents_of(shape, map);
   const std::int64_t banks = costs.chip->psum.banks;
@@ -91,6 +96,7 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
         if (chunk > 1 && chunk / 2 >= k_tiles) continue;
         map.chunk_tiles = std::min(chunk, k_tiles);
         const std::int64_t chunks = ceil_divide(k_tiles, map.chunk_tiles);
+        if (stream_prepared && (!one_sub || chunks <= kStreamRing)) continue;
         const std::int64_t least =
             kLanes * map.chunk_tiles *
             std::min(costs.operand(map, true).hbm_bytes(map.outer_block * costs.pack),
@@ -98,11 +104,13 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
         if (least < (128 << 10) && chunk < 8 && map.chunk_tiles < k_tiles) continue;
         for (const bool resident : {true, false}) {
           map.outer_resident = resident;
+          if (stream_prepared && resident && inner > map.inner_block) continue;
           const bool outer_streams = one_sub && (!resident || inner <= map.inner_block);
           for (const int depth : {2, 1, 0}) {
             if ((depth == 0) == costs.spec->streaming_loads) continue;
             if (depth == 1 && costs.prepared()) continue;  // the next block is prepared meanwhile
             const auto ring = [&](bool streams) {
+              if (stream_prepared) return kStreamRing;
               if (costs.prepared()) return 2 * chunks;
               if (depth == 0) return streams ? std::int64_t{1} : chunks;
               if (streams)
@@ -125,7 +133,7 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
               const Traffic t = traffic_of(part, map, costs);
               map.traffic_bytes += t.outer + t.inner + t.store + t.extra;
             }
-            if (!best || better(map, *best, costs.prepared() ? 0.01 : 0.002)) best = map;
+            found(map);
           }
         }
       }
@@ -133,12 +141,14 @@ void search(GemmMapping map, const Costs& costs, std::optional<GemmMapping>& bes
   }
 }
 
-}  // namespace
+double tolerance_of(const Costs& costs) {
+  return costs.prepared() ? 0.01 : 0.002;
+}
 
-GemmMapping map_gemm(const KernelSpec& spec, const config::ChipSpec& chip) {
-  const Costs costs = costs_of(spec, chip);
-  std::optional<GemmMapping> best;
-  for (GemmMapping map : splits(spec)) {
+// All mappings that fit, in a fixed order.
+void search_all(const Costs& costs, bool stream_prepared,
+                const std::function<void(const GemmMapping&)>& found) {
+  for (GemmMapping map : splits(*costs.spec)) {
     // The array decides the orientation; on a tie A is stationary and C is stored by rows.
     map.stationary_a = tensor_cycles(map.shapes.front(), true, costs) <=
                        tensor_cycles(map.shapes.front(), false, costs);
@@ -146,15 +156,52 @@ GemmMapping map_gemm(const KernelSpec& spec, const config::ChipSpec& chip) {
     if (costs.a.block > 1 || costs.b.block > 1) map.stationary_a = costs.a.block > 1;
     for (const bool outer_stationary : {true, false}) {
       map.outer_stationary = outer_stationary;
-      search(map, costs, best);
+      search(map, costs, stream_prepared, found);
     }
   }
+}
+
+// What makes two mappings different programs, rather than other buffers or chunks of the same.
+auto structure(const GemmMapping& map) {
+  return std::tuple(map.shapes, map.split, map.stationary_a, map.outer_stationary,
+                    map.outer_resident, map.outer_block, map.inner_block);
+}
+
+}  // namespace
+
+std::vector<GemmMapping> gemm_candidates(const KernelSpec& spec, const config::ChipSpec& chip,
+                                         std::size_t count) {
+  const Costs costs = costs_of(spec, chip);
+  std::optional<GemmMapping> best;
+  std::vector<GemmMapping> others;  // the best of each structure
+  const auto found = [&](const GemmMapping& map) {
+    if (!best || better(map, *best, tolerance_of(costs))) best = map;
+    if (count < 2) return;
+    const auto same = std::ranges::find_if(
+        others, [&](const GemmMapping& o) { return structure(o) == structure(map); });
+    if (same == others.end()) {
+      others.push_back(map);
+    } else if (better(map, *same, tolerance_of(costs))) {
+      *same = map;
+    }
+  };
+  search_all(costs, false, found);
+  if (!best && costs.prepared()) search_all(costs, true, found);
   if (!best) {
     throw base::UserError(spec.label(), "no block sizes fit into " +
                                             std::to_string(chip.sbuf.usable_per_partition.count()) +
                                             " bytes per SBUF partition");
   }
-  return *best;
+  std::vector<GemmMapping> out{*best};
+  std::ranges::stable_sort(others, {}, &GemmMapping::total_ns);
+  for (const GemmMapping& map : others) {
+    if (out.size() < count && structure(map) != structure(*best)) out.push_back(map);
+  }
+  return out;
+}
+
+GemmMapping map_gemm(const KernelSpec& spec, const config::ChipSpec& chip) {
+  return gemm_candidates(spec, chip, 1).front();
 }
 
 }  // namespace trn3sim::compile

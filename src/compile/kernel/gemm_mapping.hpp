@@ -53,6 +53,11 @@ struct GemmShape {
   auto operator<=>(const GemmShape&) const = default;
 };
 
+// Operands that are prepared and streamed: buffers of each, and how many chunks the preparation is
+// ahead of the multiplies (a chunk is freed after the next one's preparation has begun).
+constexpr std::int64_t kStreamRing = 4;  // chunks
+constexpr std::int64_t kStreamAhead = 2;
+
 struct GemmMapping {
   GemmSplit split = GemmSplit::None;
   std::vector<GemmShape> shapes;                  // per core
@@ -91,5 +96,9 @@ double dma_nanoseconds(std::int64_t bytes, std::int64_t row_bytes, const config:
 // Least predicted time; ties: least traffic, then least SBUF, then the first in a fixed order.
 // Throws base::UserError if no mapping fits.
 GemmMapping map_gemm(const KernelSpec& spec, const config::ChipSpec& chip);
+// Up to `count` mappings that differ in more than buffers and chunks, map_gemm()'s first, then by
+// predicted time. Throws as map_gemm().
+std::vector<GemmMapping> gemm_candidates(const KernelSpec& spec, const config::ChipSpec& chip,
+                                         std::size_t count);
 
 }  // namespace trn3sim::compile

@@ -64,9 +64,33 @@ std::vector<PrepareSlot> spread(const std::vector<PreparePart>& parts, std::size
   return slots;
 }
 
+PrepareSlot streamed(const std::optional<Block>& next, const std::optional<Block>& current,
+                     const Sizes& chunks, const GemmOperand& outer, const GemmOperand& inner) {
+  PrepareSlot slot;
+  const auto take = [&](const Block& block, const Sizes& ks) {
+    for (const std::int64_t k : ks) {
+      slot.groups.emplace_back();
+      for (PreparePart& part : parts_of(block, {k}, outer, inner)) {
+        slot.groups.back().insert(slot.groups.back().end(), part.groups.begin(), part.groups.end());
+        if ((part.outer ? outer : inner).convert) slot.converted.push_back(std::move(part));
+      }
+    }
+  };
+  const auto ahead = chunks.begin() + kStreamAhead;
+  if (current) take(*current, {ahead, chunks.end()});
+  if (next) take(*next, {chunks.begin(), ahead});
+  if (current) slot.groups.resize(chunks.size());
+  return slot;
+}
+
 void GemmCore::write_prepared(std::int64_t batch) {
   std::vector<Block> blocks;
   for (const auto& step : outer_steps_) blocks.insert(blocks.end(), step.begin(), step.end());
+  const bool streams =
+      std::min(map_.outer_ring, map_.inner_ring) < static_cast<std::int64_t>(chunks_.size()) &&
+      chunks_.size() > kStreamAhead && std::ranges::all_of(blocks, [](const Block& b) {
+        return b.load_outer && b.subs.size() == 1;
+      });
   struct SubStep {
     SubBlock sub;
     PrepareSlot slot;
@@ -81,6 +105,15 @@ void GemmCore::write_prepared(std::int64_t batch) {
       if (engine == Engine::Vector) prepare_vector(slot.converted);
     };
     const auto emit = [&](const std::array<std::optional<Block>, 2>& step) {
+      if (streams) {
+        const PrepareSlot slot =
+            streamed(step[0], step[1], chunks_, outer_operand_, inner_operand_);
+        if (!step[1]) return prepare(slot);
+        const SubBlock& sub = step[1]->subs.front();
+        if (engine == Engine::Tensor) return multiply(sub, slot.groups);
+        prepare(slot);
+        return evict_rows(engine, sub);
+      }
       std::vector<PreparePart> parts;
       if (step[0]) parts = parts_of(*step[0], chunks_, outer_operand_, inner_operand_);
       const std::size_t subs = step[1] ? step[1]->subs.size() : 1;

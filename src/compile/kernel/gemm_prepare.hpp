@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "compile/kernel/gemm_blocks.hpp"
@@ -48,6 +49,12 @@ struct PrepareSlot {
 std::vector<PrepareSlot> spread(const std::vector<PreparePart>& parts, std::size_t subs,
                                 std::size_t chunks, const GemmOperand& outer,
                                 const GemmOperand& inner);
+
+// What is prepared while the single sub-block of `current` is multiplied, if the rings hold less
+// than a panel: with chunk c, chunk c + kStreamAhead of the same block or of `next`. Without
+// `current`, the first kStreamAhead chunks of `next`.
+PrepareSlot streamed(const std::optional<Block>& next, const std::optional<Block>& current,
+                     const Sizes& chunks, const GemmOperand& outer, const GemmOperand& inner);
 
 // Share `index` of `count` of the list.
 template <class T>

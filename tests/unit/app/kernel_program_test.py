@@ -73,6 +73,16 @@ class KernelProgramTest(unittest.TestCase):
             self.assertIn(v["binds"], ("tensor", "vector", "dma", "hbm"))
             self.assertLessEqual(max(v["bounds_us"].values()), v["time_us"] * 1.0001)
 
+    def test_the_fastest_of_the_tried_mappings_runs(self):
+        for config, dtype, least in (("trn2_chip.json", "bf16", 0.95), ("chip1.json", "mxfp8", 0.85)):
+            v = self.values("gemm", "--m", "4096", "--n", "4096", "--k", "4096", "--dtype", dtype,
+                            "--explain", "--config", config)
+            tried = v["mappings_tried"]
+            self.assertEqual(len(tried), 3)
+            self.assertEqual(v["time_us"], min(t["time_us"] for t in tried))
+            self.assertEqual([t["time_us"] for t in tried if t["chosen"]], [v["time_us"]])
+            self.assertGreaterEqual(v["bounds_us"]["tensor"], least * v["time_us"])
+
     def test_two_runs_are_equal(self):
         self.assertEqual(self.ok(*ATTENTION, "--explain"), self.ok(*ATTENTION, "--explain"))
 

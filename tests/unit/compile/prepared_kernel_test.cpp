@@ -147,5 +147,40 @@ TEST(PreparedGemm, CompressedWeights) {
               4096.0 * 4096 * 4096 / 3, 4096.0 * 4096 * 2);
 }
 
+// A contraction whose panels do not fit twice: operands stream through a few chunks. All MACs are
+// done once, the bytes are the predicted ones, and the time is above that of the array alone.
+TEST(PreparedGemm, LongContractionsStream) {
+  const config::ChipSpec chip = test::trainium3();
+  for (const std::int64_t k : {32000, 70001}) {
+    for (const int what : {1, 2, 3, 5, 7}) {
+      KernelSpec spec = gemm(1000, 4096, k);
+      if (k == 32000) spec.m = 2048;
+      spec.a_transposed = (what & 1) != 0;
+      spec.b_transposed = (what & 2) != 0;
+      if ((what & 4) != 0) {
+        spec.in = DType::Mxfp8;
+        spec.out = spec.a_format.emplace(DType::Bf16);
+        if (spec.b_transposed) spec.b_format = DType::Bf16;
+      }
+      const GemmMapping map = map_gemm(spec, chip);
+      EXPECT_LE(map.sbuf_bytes_per_partition, chip.sbuf.usable_per_partition.count());
+      const Ran r = run(spec, chip);
+      EXPECT_EQ(r.run.total_macs(), spec.m * spec.n * k) << spec.label();
+      std::int64_t moved = 0;
+      for (const auto* by_operand : {&r.run.loaded, &r.run.stored})
+        for (const auto& [name, bytes] : *by_operand) moved += bytes;
+      EXPECT_EQ(moved, map.traffic_bytes) << describe_mapping(spec, chip);
+      const double rate = chip.tensor.macs_per_pe_cycle[static_cast<std::size_t>(spec.in)];
+      const double peak = 2.0 * 128 * 128 * rate * static_cast<double>(chip.tensor.clock.count());
+      EXPECT_GT(r.run.duration_ns, static_cast<double>(r.run.total_macs()) / peak * 1e9);
+    }
+  }
+  KernelSpec spec = gemm(2048, 4096, 32000);
+  spec.a_transposed = spec.b_transposed = true;
+  const GemmMapping map = map_gemm(spec, chip);
+  EXPECT_EQ(map.outer_ring, kStreamRing);
+  EXPECT_EQ(map.inner_ring, kStreamRing);
+}
+
 }  // namespace
 }  // namespace trn3sim::compile
