@@ -44,7 +44,8 @@ Where values are off:
 - *PSUM1, the sunk single buffer, T1-MM-BF16 o0 and o3.* The same question of rings and buffers: the sources name the loops,
   not what the compiler made of them.
 - *FP32 v3 and v5.* One ring of 2 KiB rows moves 299 GB/s; 314 were measured.
-- *Active times of DMA.* The profiler counts a descriptor from its fetch on, the model from its first byte.
+- *Active times of DMA.* Both are unions over the engines. The model counts a packet from its first byte; where the profiler's
+  packets begin is not published, a descriptor's fetch would explain the difference.
 
 ## DMA efficiency against row size
 
