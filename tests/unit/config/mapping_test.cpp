@@ -1,12 +1,15 @@
 // SPDX-FileCopyrightText: The trn3sim authors
 // SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "trn3sim/base/error.hpp"
 #include "trn3sim/config/mapping_spec.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace trn3sim::config {
 namespace {
@@ -29,7 +32,8 @@ class MappingFileTest : public ::testing::Test {
   ~MappingFileTest() override { std::filesystem::remove(file); }
 
   std::filesystem::path file =
-      std::filesystem::temp_directory_path() / "trn3sim_mapping_file_test.json";
+      std::filesystem::temp_directory_path() /
+      ("trn3sim_mapping_file_test_" + std::to_string(getpid()) + ".json");
 };
 
 MappingSpec loops() {
